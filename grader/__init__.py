@@ -1,0 +1,1 @@
+"""The grader: a student's code runs in a child, every judgement is made outside it."""
