@@ -168,8 +168,8 @@ class Lab(Protocol):
         """Arm faults underneath the file layer. Only in a check that was declared with `faults=True`."""
         ...
 
-    async def disarm(self) -> None:
-        """Lift the armed faults."""
+    async def disarm(self) -> list[dict[str, Any]]:
+        """Lift the armed faults; give the operations seen since arming (`file_layer.log()`), oldest first."""
         ...
 
     async def scenario(self, source: str, given: Any = ...) -> Any:
