@@ -1,0 +1,1 @@
+"""Faults underneath the file layer, so that nothing inside a store or runner knows of them."""
