@@ -1,0 +1,1 @@
+"""The reference answers: the only hand-written source of lesson code."""
