@@ -1,0 +1,62 @@
+"""The roof: `statelab` names every door and loads the one that is asked for.
+
+The only file of labkit that knows the grader, and it knows it by name alone: nothing behind a door is imported
+before someone opens it, so `statelab --help` costs no more than click itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+import click
+
+
+class Door(NamedTuple):
+    """Where a command lives (`module:attribute`, a click command) and what it is for, in one line."""
+
+    where: str
+    purpose: str
+
+
+DOORS = {
+    "lab": Door("labkit.lab:main", "Open JupyterLab on the first page of the labs."),
+    "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
+    "grade": Door("grader.cli:grade", "Grade every submission of a class."),
+    "workspace": Door("labkit.workspace:main", "Begin a lesson anew; your work is set aside, never deleted."),
+    "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
+}
+
+
+class Doors(click.Group):
+    """A group whose commands are imported one by one, when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
+        """Give the names in the order a learner meets them."""
+        return list(DOORS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one door; `None` for a name that is none, and click says so."""
+        door = DOORS.get(cmd_name)
+        if door is None:
+            return None
+        module, attribute = door.where.split(":")
+        command = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{door.where}: not a click command; correct DOORS in labkit/cli.py")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the doors from the table, without opening one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, door.purpose) for name, door in DOORS.items()])
+
+
+@click.command(
+    cls=Doors,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: statelab verify --lesson 22. Every command has its own --help.",
+)
+@click.version_option(package_name="agent-state-lab", message="%(prog)s %(version)s")
+def main() -> None:
+    """Let a learner see how an agent's state survives a crash."""
