@@ -1,0 +1,224 @@
+"""The lab in process: for a developer with a debugger, on the solution, the mutants and harmless samples.
+
+No verdict comes from here: the code under test shares the process with the assertions. What the pipe does at its
+border (plain JSON only, errors by name) is done here too, so that one suite gives one answer over both.
+The file layer sees this side's own looks at the disk as well, when a check looks while a fault is armed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import sys
+from itertools import count
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from grader.lab import Cancelled, Event, Handle, Lab, Store, StudentError, rebuild_error
+from grader.work_folder import names_below, plant_file, read_plain_file
+from labkit.faults import file_layer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from pathlib import Path
+    from random import Random
+    from types import ModuleType
+
+    from grader.lab import Rule
+
+_numbers = count(1)
+
+
+@contextlib.contextmanager
+def direct_lab(package: Path, folder: Path, draw: Random, *, faults: bool = False) -> Iterator[Lab]:
+    """Give a lab on the lesson folder `package` (for example `solution/lesson_22`) in the empty `folder`.
+
+    With `faults`, the file layer lies underneath until the lab is left.
+    """
+    if faults:
+        file_layer.install()
+    lab = DirectLab(package, folder, draw)
+    try:
+        yield lab
+    finally:
+        lab.close()
+        if faults:
+            file_layer.uninstall()
+
+
+class DirectLab:
+    """See `grader.lab.Lab`."""
+
+    def __init__(self, package: Path, folder: Path, draw: Random) -> None:
+        self.folder = folder
+        self.draw = draw
+        self._package = package
+        self._handles: list[DirectHandle] = []
+        self._lesson = _load(package)
+
+    def store(self, name: str = "events.jsonl") -> Store:
+        """Open a new instance; what its constructor raises comes from the first await, as over the pipe."""
+        return DirectStore(self._lesson, self.folder / name, self._handles)
+
+    def disk(self, name: str = "events.jsonl") -> bytes:
+        """Look at what is on disk now."""
+        return read_plain_file(self.folder / name)
+
+    def plant(self, name: str, raw: bytes) -> None:
+        """Put a file of these bytes in the folder."""
+        plant_file(self.folder / name, raw)
+
+    def names(self) -> list[str]:
+        """List the files below the folder."""
+        return names_below(self.folder)
+
+    async def restart(self) -> None:
+        """Load the student's modules anew."""
+        self.close()
+        self._lesson = _load(self._package)
+
+    async def arm(self, rules: Sequence[Rule]) -> None:
+        """Arm faults below the folder."""
+        file_layer.arm([dict(rule) for rule in rules], self.folder)
+
+    async def disarm(self) -> list[dict[str, Any]]:
+        """Lift the faults and tell what was seen."""
+        file_layer.disarm()
+        return file_layer.log()
+
+    async def scenario(self, source: str, given: Any = None) -> Any:
+        """Run trusted source beside the student's code."""
+        namespace: dict[str, Any] = {}
+        exec(compile(source, "<scenario>", "exec"), namespace)  # noqa: S102 - the suite's own text
+        with _border():
+            return _plain(await namespace["scenario"](self._lesson, self.folder, _plain(given)))
+
+    def close(self) -> None:
+        """Forget the student's modules and whatever was never awaited."""
+        for handle in self._handles:
+            handle.drop()
+        self._handles.clear()
+        prefix = self._lesson.__name__
+        for name in [name for name in sys.modules if name == prefix or name.startswith(prefix + ".")]:
+            del sys.modules[name]
+
+
+class DirectStore:
+    """See `grader.lab.Store`."""
+
+    def __init__(self, lesson: ModuleType, path: Path, handles: list[DirectHandle]) -> None:
+        self._handles = handles
+        try:
+            self._student: Any = lesson.JsonlSessionStore(path)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it comes from the first await
+            self._student = _Unopened(error)
+
+    def append(self, type: str, data: object) -> Handle:  # noqa: A002
+        """Call the student's `append` now."""
+        try:
+            awaitable = self._student.append(type, _plain(data))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it comes from the await
+            awaitable = _fail(error)
+        self._handles.append(DirectHandle(awaitable))
+        return self._handles[-1]
+
+    async def read(self) -> list[Event]:
+        """Await the student's `read`."""
+        with _border():
+            return [_as_event(event) for event in _list(await self._student.read())]
+
+
+class DirectHandle:
+    """See `grader.lab.Handle`."""
+
+    def __init__(self, awaitable: Any) -> None:
+        self._awaitable = awaitable
+        self._awaited = False
+        self._cancelled = False
+
+    def __await__(self) -> Generator[Any, Any, Event]:
+        """Wait for the event."""
+        return self._event().__await__()
+
+    async def _event(self) -> Event:
+        if self._cancelled and asyncio.iscoroutine(self._awaitable):
+            raise Cancelled
+        self._awaited = True
+        try:
+            with _border():
+                return _as_event(await self._awaitable)
+        except asyncio.CancelledError:
+            if self._cancelled or (asyncio.isfuture(self._awaitable) and self._awaitable.cancelled()):
+                raise Cancelled from None
+            raise
+
+    def cancel(self) -> None:
+        """Cancel the student's awaitable; a coroutine that never began has nothing to stop."""
+        self._cancelled = True
+        if hasattr(self._awaitable, "cancel"):
+            self._awaitable.cancel()
+
+    def drop(self) -> None:
+        """Let go of a coroutine that nobody awaited, without a warning."""
+        if not self._awaited and asyncio.iscoroutine(self._awaitable):
+            self._awaitable.close()
+
+
+class _Unopened:
+    """What stands in for a store whose constructor raised."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def append(self, _type: str, _data: object) -> NoReturn:
+        raise self._error
+
+    async def read(self) -> NoReturn:
+        raise self._error
+
+
+async def _fail(error: Exception) -> NoReturn:
+    raise error
+
+
+def _load(package: Path) -> ModuleType:
+    name = f"student_{next(_numbers)}"
+    init = package / "__init__.py"
+    spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(package)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{init}: is no package; point at a lesson folder")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _plain(value: object) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StudentError(type(error).__name__, "gave a value that is not plain JSON") from None
+
+
+def _list(found: object) -> list[Any]:
+    if type(found) is not list:
+        raise StudentError("TypeError", "read: did not return a list")
+    return found
+
+
+def _as_event(event: Any) -> Event:
+    return Event(*_plain([event.sequence, event.type, event.data]))
+
+
+@contextlib.contextmanager
+def _border() -> Iterator[None]:
+    """Let an error of the student's code out as the pipe would."""
+    try:
+        yield
+    except StudentError:
+        raise
+    except Exception as error:
+        names = [kind.__name__ for kind in type(error).__mro__]
+        attrs = {name: getattr(error, name) for name in ("line", "path", "errno") if hasattr(error, name)}
+        raise rebuild_error(names, attrs, str(error)) from error
