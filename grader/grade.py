@@ -1,0 +1,214 @@
+"""One submission in, one outcome out: every check over the pipe, in as few children as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from random import Random
+from typing import TYPE_CHECKING
+
+from grader.channel import ChildLost
+from grader.intake import take
+from grader.lab import STUDENT_ERRORS, StudentError
+from grader.outcome import Finding, Outcome, conclude
+from grader.proxy import Children, PipedLab
+from grader.sandbox import open_box
+from grader.suites import load_suite
+from grader.suites.check import CheckFailed, Text
+from grader.suites.expect import show_error
+from grader.work_folder import OddFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from grader.intake import Handin
+    from grader.outcome import LessonOutcome
+    from grader.settings import Settings
+    from grader.suites.check import Check
+
+    Tell = Callable[[Check, Finding], None]
+    """Called with each finding as it comes."""
+
+
+def grade_submission(
+    name: str, folder: Path, lessons: Sequence[str], settings: Settings, tell: Tell | None = None
+) -> Outcome:
+    """Grade one folder: whatever the student's code does is a finding, and ends with its processes gone.
+
+    Raises: OSError when the folder cannot be listed, or when this machine cannot make boxes and children.
+    """
+    graded: dict[str, LessonOutcome] = {}
+    left_out = []
+    isolation = ""
+    for lesson in lessons:
+        handin = take(folder, lesson)
+        left_out.append(handin.left_out)
+        isolation, graded[lesson] = grade_handin(handin, load_suite(lesson).checks, settings, tell)
+    everywhere = [entry for entry in left_out[0] if all(entry in others for others in left_out)]
+    return Outcome(name, isolation, graded, tuple(everywhere))
+
+
+def grade_handin(
+    handin: Handin, checks: Sequence[Check], settings: Settings, tell: Tell | None = None, seed: str = ""
+) -> tuple[str, LessonOutcome]:
+    """Grade one lesson of one submission; give the rung it ran on, and the outcome.
+
+    Inputs are drawn from `seed`, fresh unless one is given to look at a run again.
+    """
+    seed = seed or secrets.token_hex(8)
+    with open_box(settings.limits) as box:
+        handin.lay_down(box.code)
+        run = Run(Children(box, handin.package), seed, tell)
+        if handin.missing:
+            run.children.take_note(_missing(handin.missing))
+        findings = asyncio.run(run.all(checks))
+        return box.rung.name, conclude(handin.lesson, seed, checks, findings, settings)
+
+
+class Run:
+    """All checks of one lesson on one submission, one after the other."""
+
+    def __init__(self, children: Children, seed: str, tell: Tell | None = None) -> None:
+        self.children = children
+        self._seed = seed
+        self._tell = tell
+        self._folders = 0
+
+    async def all(self, checks: Sequence[Check]) -> list[Finding]:
+        """Run the checks; a fault of the grader is tried once more, in a child of its own (G6)."""
+        findings = []
+        try:
+            for check in checks:
+                finding = await self.one(check)
+                if finding.status == "error":
+                    self.children.close()
+                    finding = await self.one(check)
+                findings.append(finding)
+                if self._tell:
+                    self._tell(check, finding)
+        finally:
+            self.children.close()
+        return findings
+
+    async def one(self, check: Check) -> Finding:
+        """Run one check in a fresh folder. A child that did something unexpected is not used again."""
+        try:
+            finding = await self._tried(check)
+        except ChildLost as lost:
+            self.children.take_note(lost)
+            finding = Finding(check.id, "fail", lost.reason, _explain(lost))
+        if finding.status != "pass" and finding.reason != "not-implemented":
+            self.children.end(faults=check.faults)
+        return finding
+
+    async def _tried(self, check: Check) -> Finding:
+        limits = self.children.box.limits
+        draw = Random(f"{self._seed} {check.id}")  # noqa: S311 - inputs, not secrets
+        try:
+            channel = await self.children.get(faults=check.faults)
+            lab = PipedLab(self.children, channel, self._new_folder(), draw, faults=check.faults)
+        except OSError as error:
+            return _grader_error(check, error)
+        deadline = asyncio.timeout(min(limits.check_seconds, self.children.seconds_left))
+        try:
+            async with deadline:
+                await check.run(lab)
+        except ChildLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - sorted out by whose fault it is
+            if deadline.expired():
+                raise ChildLost(
+                    "timeout", Text("整项测试没有按时结束", "the test as a whole did not end in time")
+                ) from None
+            return _sort_out(check, error)
+        if lost := lab.lost():
+            raise lost
+        return Finding(check.id, "pass")
+
+    def _new_folder(self) -> Path:
+        """Make an empty folder. It has a number, not a name: what is tested is not the student's to know."""
+        self._folders += 1
+        folder = self.children.box.work / f"{self._folders:03}"
+        folder.mkdir(mode=0o700)
+        self.children.box.hand_over(folder)
+        return folder
+
+
+def _sort_out(check: Check, error: Exception) -> Finding:
+    """Say whose fault an exception is: not implemented, wrong, out of memory, or the grader's own."""
+    chain = [error, *_contexts(error)]
+    place = next((note for link in chain for note in getattr(link, "__notes__", ()) if note), "")
+    if isinstance(error, NotImplementedError):
+        return Finding(check.id, "fail", "not-implemented", Text(str(error), str(error)), place)
+    if any(isinstance(link, StudentError) and link.name == "MemoryError" for link in chain):
+        return Finding(check.id, "fail", "memory", REASONS["memory"], place)
+    if isinstance(error, CheckFailed):
+        return Finding(check.id, "fail", "fail", error.message, place)
+    if isinstance(error, OddFileError):
+        return Finding(
+            check.id, "fail", "fail", Text(f"{_rules(check)}：{error}", f"{_rules(check)}: {error}"), place
+        )
+    if isinstance(error, STUDENT_ERRORS):
+        found = show_error(error)
+        message = Text(
+            f"{_rules(check)}：应当不出错；实际：{found.zh}。",
+            f"{_rules(check)}: expected no error; found: {found.en}.",
+        )
+        return Finding(check.id, "fail", "fail", message, place)
+    return _grader_error(check, error)
+
+
+def _contexts(error: BaseException) -> list[BaseException]:
+    return [] if error.__context__ is None else [error.__context__, *_contexts(error.__context__)]
+
+
+def _rules(check: Check) -> str:
+    return "/".join(check.rules)
+
+
+def _grader_error(check: Check, error: Exception) -> Finding:
+    name = type(error).__name__
+    return Finding(
+        check.id,
+        "error",
+        "grader-error",
+        Text(
+            f"评分器自身出错（{name}），不扣分；请重跑一次。",
+            f"The grader itself failed ({name}); no marks are lost. Run it again.",
+        ),
+    )
+
+
+def _missing(names: Sequence[str]) -> ChildLost:
+    listed = ", ".join(names)
+    return ChildLost("missing-file", Text(f"缺少 {listed}", f"{listed} is not there"))
+
+
+def _explain(lost: ChildLost) -> Text:
+    """Say what was seen, and what to do next."""
+    then = REASONS[lost.reason]
+    return Text(f"{lost.seen.zh}。{then.zh}", f"{lost.seen.en[:1].upper()}{lost.seen.en[1:]}. {then.en}")
+
+
+REASONS = {
+    "timeout": Text(
+        "查找不会结束的循环，或永远不会完成的 Future。",
+        "Look for a loop that does not end, or a future that nobody completes.",
+    ),
+    "memory": Text(
+        "内存超过上限。不要把没有上限的内容留在内存里。",
+        "Memory ran past its limit. Keep nothing in memory that has no bound.",
+    ),
+    "crash": Text(
+        "代码不应结束进程或关闭不属于它的描述符。",
+        "The code must not end the process, or close descriptors that are not its own.",
+    ),
+    "tamper": Text("提交的代码只该使用自己的文件。", "Submitted code is to touch its own files only."),
+    "missing-file": Text("把它放进提交里，文件名保持不变。", "Hand it in, under the name it has."),
+    "syntax-error": Text("先让这个文件能被 Python 读懂。", "Make Python accept this file first."),
+    "import-error": Text(
+        "先让 import 成功；只有课程指定的文件会被收取。",
+        "Make the import work first; only the files that the kit names are taken.",
+    ),
+}

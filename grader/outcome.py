@@ -1,0 +1,207 @@
+"""What was found out about one submission: frozen, and written as JSON of schema 1 (spec of `verify`, G6).
+
+status    pass · fail · error; error is the grader's own fault, never the student's
+reason    why not: fail, not-implemented, timeout, memory, crash, tamper, missing-file, syntax-error,
+          import-error, grader-error; a pass has none
+verdict   the one word of a submission's row: ok, or its gravest reason
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from grader.suites.check import Text
+
+if TYPE_CHECKING:
+    from grader.intake import LeftOut
+    from grader.settings import Settings
+    from grader.suites.check import Check
+
+SCHEMA = 1
+Status = Literal["pass", "fail", "error"]
+
+GRAVEST_FIRST = (
+    "grader-error",
+    "tamper",
+    "missing-file",
+    "syntax-error",
+    "import-error",
+    "timeout",
+    "memory",
+    "crash",
+    "fail",
+    "not-implemented",
+)
+DIMENSIONS = ("concurrency", "recovery", "integrity", "diagnosis")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one check ended: the evidence that an outcome is made of. `place` is the student's `file.py:line`."""
+
+    check_id: str
+    status: Status
+    reason: str = ""
+    message: Text | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """One check with its finding, and the points it is worth."""
+
+    check: Check
+    finding: Finding
+    worth: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is positive evidence for this check."""
+        return self.finding.status == "pass"
+
+    @property
+    def earned(self) -> float:
+        """Points: a guard earns nothing, and costs when it breaks; a fault of the grader costs nothing."""
+        if self.check.guard:
+            return -self.worth if self.finding.status == "fail" else 0
+        return self.worth if self.passed else 0
+
+    def plain(self) -> dict[str, Any]:
+        """Give the outcome as JSON."""
+        check, finding = self.check, self.finding
+        return {
+            "id": check.id,
+            "title": _both(check.title),
+            "rules": list(check.rules),
+            "dimension": check.dimension,
+            "required": check.required,
+            "core": check.core,
+            "guard": check.guard,
+            "status": finding.status,
+            "reason": finding.reason,
+            "message": finding.message and _both(finding.message),
+            "hint": None if self.passed else _both(check.hint),
+            "place": finding.place,
+            "points": {"earned": self.earned, "worth": self.worth},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LessonOutcome:
+    """All checks of one lesson, in the suite's order. `seed` is what this run drew its inputs from."""
+
+    lesson: str
+    seed: str
+    tests: tuple[CheckOutcome, ...]
+
+    @property
+    def required(self) -> list[CheckOutcome]:
+        """The checks that decide `ok`."""
+        return [test for test in self.tests if test.check.required]
+
+    @property
+    def extended(self) -> list[CheckOutcome]:
+        """The checks that are counted apart."""
+        return [test for test in self.tests if not test.check.required]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every required check passed; a lesson without one is never ok."""
+        return bool(self.required) and all(test.passed for test in self.required)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every required and every core check passed."""
+        return self.ok and all(test.passed for test in self.tests if test.check.core)
+
+    @property
+    def points(self) -> float:
+        """What was earned; broken guards cannot take more than that."""
+        return max(0, sum(test.earned for test in self.tests))
+
+    def plain(self) -> dict[str, Any]:
+        """Give the outcome as JSON."""
+        return {
+            "seed": self.seed,
+            "ok": self.ok,
+            "complete": self.complete,
+            "points": {
+                "earned": self.points,
+                "worth": sum(test.worth for test in self.tests if not test.check.guard),
+            },
+            "required": count(self.required),
+            "extended": count(self.extended),
+            "rubric": {
+                dimension: count([test for test in self.tests if test.check.dimension == dimension])
+                for dimension in DIMENSIONS
+            },
+            "tests": [test.plain() for test in self.tests],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One submission: which rung it ran on, and what each lesson showed."""
+
+    submission: str
+    isolation: str
+    lessons: Mapping[str, LessonOutcome]
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The one word of this submission's row (G6)."""
+        if all(lesson.ok for lesson in self.lessons.values()):
+            return "ok"
+        reasons = {test.finding.reason for lesson in self.lessons.values() for test in lesson.required}
+        gravest = next((reason for reason in GRAVEST_FIRST if reason in reasons), "grader-error")
+        return "fail" if gravest == "not-implemented" else gravest
+
+    def plain(self) -> dict[str, Any]:
+        """Give the outcome as JSON."""
+        return {
+            "schema": SCHEMA,
+            "submission": self.submission,
+            "verdict": self.verdict,
+            "isolation": self.isolation,
+            "left_out": [entry._asdict() for entry in self.left_out],
+            "lessons": {number: lesson.plain() for number, lesson in self.lessons.items()},
+        }
+
+
+def conclude(
+    lesson: str, seed: str, checks: Sequence[Check], findings: Iterable[Finding], settings: Settings
+) -> LessonOutcome:
+    """Put the evidence together: each expected check exactly once, or it did not pass (G2)."""
+    found = list(findings)
+    times = Counter(finding.check_id for finding in found)
+    by_id = {finding.check_id: finding for finding in found}
+    tests = []
+    for check in checks:
+        finding = by_id[check.id] if times[check.id] == 1 else _no_evidence(check.id, times[check.id])
+        tests.append(CheckOutcome(check, finding, settings.worth(lesson, check)))
+    return LessonOutcome(lesson, seed, tuple(tests))
+
+
+def _no_evidence(check_id: str, times: int) -> Finding:
+    return Finding(
+        check_id,
+        "error",
+        "grader-error",
+        Text(
+            f"这项测试报告了 {times} 次结果，应当恰好一次。",
+            f"This test reported {times} times, and once is due.",
+        ),
+    )
+
+
+def count(tests: Sequence[CheckOutcome]) -> dict[str, int]:
+    """Count what passed."""
+    return {"passed": sum(test.passed for test in tests), "total": len(tests)}
+
+
+def _both(text: Text) -> dict[str, str]:
+    return {"en": text.en, "zh": text.zh}

@@ -1,0 +1,238 @@
+"""The lab over the pipe: the same face as in process, with the student's code in a child (law 4, G1, G11)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from grader import sandbox
+from grader.channel import Allowance, Channel, ChildLost
+from grader.lab import Event, rebuild_error
+from grader.suites.check import Text
+from grader.work_folder import names_below, plant_file, read_plain_file
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+    from random import Random
+
+    from grader.channel import Reason
+    from grader.lab import Rule
+    from grader.sandbox import Box
+
+
+class Children:
+    """The running children of one submission: one plain, one with the fault layer, each started when needed.
+
+    `out_of_play` is set once nothing more can be learnt: the code does not load, cheated, or used up its time.
+    """
+
+    def __init__(self, box: Box, package: str) -> None:
+        self.box = box
+        self.allowance = Allowance()
+        self.out_of_play: ChildLost | None = None
+        self._package = package
+        self._running: dict[bool, Channel] = {}
+        self._ends_at = time.monotonic() + box.limits.submission_seconds
+        self._timeouts = 0
+
+    @property
+    def seconds_left(self) -> float:
+        """How much of the submission's wall clock is left."""
+        return max(0.0, self._ends_at - time.monotonic())
+
+    async def get(self, *, faults: bool) -> Channel:
+        """Give the running child, or start one.
+
+        Raises: ChildLost when the code does not load or is out of play; OSError when this machine starts no child.
+        """
+        running = self._running.get(faults)
+        if running is not None and running.lost:  # between two checks: nobody was told of it yet
+            self.take_note(running.lost)
+            running = None
+        if self.out_of_play:
+            raise self.out_of_play
+        if running is None:
+            try:
+                running = self._running[faults] = await self._start(faults=faults)
+            except ChildLost as lost:
+                self.out_of_play = lost
+                raise
+        return running
+
+    def end(self, *, faults: bool) -> None:
+        """End the running child of this kind, if there is one."""
+        if running := self._running.pop(faults, None):
+            running.close()
+
+    def close(self) -> None:
+        """End every child."""
+        for faults in (True, False):
+            self.end(faults=faults)
+
+    def take_note(self, lost: ChildLost) -> None:
+        """Remember how a child was lost: some ends are final for the whole submission."""
+        self._timeouts += lost.reason == "timeout"
+        if lost.reason not in ("crash", "memory", "timeout") or self._timeouts >= self.box.limits.timeouts:
+            self.out_of_play = lost
+
+    async def _start(self, *, faults: bool) -> Channel:
+        child = sandbox.start(self.box, self._package, faults=faults)
+        channel = await Channel.open(child, self.box.limits.call_seconds, self.allowance)
+        try:
+            reply = await asyncio.wait_for(channel.ready, self.box.limits.start_seconds)
+        except TimeoutError:
+            channel.close()
+            raise ChildLost(
+                "timeout", Text("导入代码迟迟没有结束", "importing the code did not end in time")
+            ) from None
+        if "err" in reply:
+            channel.close()
+            raise _load_failure(reply["err"])
+        return channel
+
+
+def _load_failure(error: dict[str, Any]) -> ChildLost:
+    """Name what kept the code from loading. Nothing was drawn yet, so its own words may be shown."""
+    types = error["types"]
+    reason: Reason = (
+        "syntax-error" if "SyntaxError" in types else "memory" if "MemoryError" in types else "import-error"
+    )
+    place = f"{error['where']}: " if error["where"] else ""
+    what = f"{place}{types[0] if types else 'error'}: {error['text']}"
+    return ChildLost(reason, Text(what, what))
+
+
+class PipedLab:
+    """See `grader.lab.Lab`."""
+
+    def __init__(
+        self, children: Children, channel: Channel, folder: Path, draw: Random, *, faults: bool
+    ) -> None:
+        self.folder = folder
+        self.draw = draw
+        self._children = children
+        self._channel = channel
+        self._faults = faults
+
+    def store(self, name: str = "events.jsonl") -> PipedStore:
+        """Open a new instance; what its constructor raises comes from the first await."""
+        return PipedStore(self._channel, self.folder / name)
+
+    def disk(self, name: str = "events.jsonl") -> bytes:
+        """Look at what is on disk now, from outside the child."""
+        return read_plain_file(self.folder / name)
+
+    def plant(self, name: str, raw: bytes) -> None:
+        """Put a file of these bytes in the folder; it belongs to the child's user, like the folders around it."""
+        path = self.folder / name
+        plant_file(path, raw)
+        self._children.allowance.sent(len(raw))
+        while path != self.folder:
+            self._children.box.hand_over(path)
+            path = path.parent
+
+    def lost(self) -> ChildLost | None:
+        """Say whether the child was lost meanwhile, unnoticed by the check: then its answers count for nothing."""
+        return self._channel.lost
+
+    def names(self) -> list[str]:
+        """List the files below the folder."""
+        return names_below(self.folder)
+
+    async def restart(self) -> None:
+        """Kill the process and start another: nothing in memory survives, nothing is flushed."""
+        self._children.end(faults=self._faults)
+        self._channel = await self._children.get(faults=self._faults)
+
+    async def arm(self, rules: Sequence[Rule]) -> None:
+        """Arm faults below the folder."""
+        plain = [dict(rule) for rule in rules]
+        await self._channel.ask(self._channel.new_id(), op="arm", rules=plain, folder=str(self.folder))
+
+    async def disarm(self) -> list[dict[str, Any]]:
+        """Lift the faults and tell what was seen; that is the child's word."""
+        seen: list[dict[str, Any]] = _value(
+            self._channel, await self._channel.ask(self._channel.new_id(), op="disarm"), list
+        )
+        return seen
+
+    async def scenario(self, source: str, given: Any = None) -> Any:
+        """Run trusted source beside the student's code."""
+        answer = self._channel.ask(
+            self._channel.new_id(),
+            self._children.box.limits.check_seconds,
+            op="scenario",
+            source=source,
+            folder=str(self.folder),
+            given=given,
+        )
+        return _value(self._channel, await answer, object)
+
+
+class PipedStore:
+    """See `grader.lab.Store`."""
+
+    def __init__(self, channel: Channel, path: Path) -> None:
+        self._channel = channel
+        self._id = channel.new_id()
+        channel.post(op="open", id=self._id, path=str(path))
+
+    def append(self, type: str, data: object) -> PipedHandle:  # noqa: A002 - the lesson's own parameter name
+        """Call the student's `append` in this turn, after what was called before."""
+        return PipedHandle(self._channel, self._call("append", type, data))
+
+    async def read(self) -> list[Event]:
+        """Await the student's `read`."""
+        answer = self._channel.ask(self._call("read"), op="await")
+        return [_event(self._channel, found) for found in _value(self._channel, await answer, list)]
+
+    def _call(self, method: str, *arguments: object) -> int:
+        id_ = self._channel.new_id()
+        self._channel.post(op="call", id=id_, on=self._id, m=method, a=arguments)
+        return id_
+
+
+class PipedHandle:
+    """See `grader.lab.Handle`. Awaiting is a message of its own: a coroutine begins only when it is awaited."""
+
+    def __init__(self, channel: Channel, id_: int) -> None:
+        self._channel = channel
+        self._id = id_
+        self._answer: asyncio.Future[Any] | None = None
+
+    def __await__(self) -> Generator[Any, Any, Event]:
+        """Wait for the event."""
+        return self._wait().__await__()
+
+    async def _wait(self) -> Event:
+        if self._answer is None:
+            self._answer = self._channel.ask(self._id, op="await")
+        try:
+            reply = await asyncio.shield(self._answer)  # a second await gets the same answer
+        except asyncio.CancelledError:
+            self.cancel()  # who stops waiting for a future cancels it
+            raise
+        return _event(self._channel, _value(self._channel, reply, list))
+
+    def cancel(self) -> None:
+        """Cancel the student's awaitable, in its place among the calls of this turn."""
+        self._channel.post(op="cancel", id=self._id)
+
+
+def _value(channel: Channel, reply: dict[str, Any], kind: type) -> Any:
+    """Give what was answered, or raise what the student's code raised; another shape than `kind` is forged."""
+    if "err" in reply:
+        error = rebuild_error(reply["err"]["types"], reply["err"]["attrs"], reply["err"]["text"])
+        error.add_note(reply["err"]["where"])
+        raise error
+    if not isinstance(reply["ok"], kind):
+        raise channel.forged()
+    return reply["ok"]
+
+
+def _event(channel: Channel, found: Any) -> Event:
+    if not isinstance(found, list) or len(found) != 3:
+        raise channel.forged()
+    return Event(*found)

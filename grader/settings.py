@@ -1,0 +1,99 @@
+"""What an instructor may change, read from `grading.toml`: limits of one submission, points of each check."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.suites.check import Check
+
+DEFAULT_FILE = Path(__file__).parent / "grading.toml"
+_MIB = 1024 * 1024
+
+
+class SettingsError(Exception):
+    """A settings file that cannot be used: where, what, and what to do next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one submission (G4). Seconds are wall clock unless the name says CPU."""
+
+    submission_seconds: float = 60
+    check_seconds: float = 20
+    call_seconds: float = 5
+    start_seconds: float = 10
+    timeouts: int = 2
+    cpu_seconds: int = 30
+    memory_mib: int = 1024
+    file_mib: int = 16
+    open_files: int = 128
+    processes: int = 64
+
+    def for_child(self, tasks_now: int | None) -> dict[str, int]:
+        """Give the limits the operating system keeps for one child, by their names in `resource`.
+
+        The system counts processes by user, so `tasks_now`, those the child's user runs already, are added;
+        None (not known) leaves processes unlimited.
+        """
+        limits = {
+            "RLIMIT_CPU": self.cpu_seconds,
+            "RLIMIT_AS": self.memory_mib * _MIB,
+            "RLIMIT_FSIZE": self.file_mib * _MIB,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_CORE": 0,
+        }
+        if tasks_now is not None:
+            limits["RLIMIT_NPROC"] = tasks_now + self.processes
+        return limits
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits, and points by lesson: `required`, `extended`, or a check's own id."""
+
+    limits: Limits
+    points: Mapping[str, Mapping[str, float]]
+
+    def worth(self, lesson: str, check: Check) -> float:
+        """Give the points of one check."""
+        points = self.points.get(lesson, {})
+        return points.get(check.id, points.get("required" if check.required else "extended", 0))
+
+
+def load_settings(file: Path = DEFAULT_FILE) -> Settings:
+    """Read a settings file. Raises: SettingsError for one that is missing, no TOML, or has an unknown name."""
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read ({error.strerror}); name a file that is there") from None
+    except ValueError as error:
+        raise SettingsError(f"{file}: is not TOML ({error}); start from a copy of grading.toml") from None
+    limits, points = raw.pop("limits", {}), raw.pop("points", {})
+    kinds = {name: type(value) for name, value in dataclasses.asdict(Limits()).items()}
+    for name, value in limits.items():
+        if name not in kinds or not _is_positive(value):
+            raise SettingsError(f"{file}: limits.{name}: is no limit or no positive number; see grading.toml")
+    wrong = [
+        *raw,
+        *(f"points.{lesson}" for lesson, worth in points.items() if not _is_table_of_points(worth)),
+    ]
+    if wrong:
+        raise SettingsError(f"{file}: {wrong[0]}: is not understood; start from a copy of grading.toml")
+    return Settings(Limits(**{name: kinds[name](value) for name, value in limits.items()}), points)
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) in (int, float) and value > 0
+
+
+def _is_table_of_points(worth: Any) -> bool:
+    return isinstance(worth, dict) and all(
+        type(value) in (int, float) and value >= 0 for value in worth.values()
+    )
