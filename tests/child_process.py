@@ -27,17 +27,21 @@ def run_child(
     source: str,
     folder: Path,
     python: str = sys.executable,
+    options: tuple[str, ...] = (),
     imports: tuple[Path, ...] = (),
     environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `source`, which knows `layer`, `folder` and `answer(value)`, by `python -I`; return how it ended."""
+    """Run `source`, which knows `layer`, `folder` and `answer(value)`, by `python -I`; return how it ended.
+
+    `options` go to the interpreter, `imports` are folders to import from, `environment` replaces the child's.
+    """
     prelude = _PRELUDE.format(
         layer=str(KIT / "labkit/faults/file_layer.py"),
         folder=str(folder),
         imports=[str(path) for path in imports],
     )
     return subprocess.run(
-        [python, "-I", "-c", prelude + source],
+        [python, "-I", *options, "-c", prelude + source],
         capture_output=True,
         text=True,
         encoding="utf-8",
