@@ -1,0 +1,25 @@
+"""Stores that are wrong on purpose, for the notebooks to break. Each has one mistake, named in its docstring.
+
+They read and write with ordinary file calls. What holds a race or fails a disk is put underneath
+(``labkit.actions.disturbed``), never inside.
+"""
+
+from labkit.naive.queues import CachingStore, HoleStore, LateStore, PoisonedStore
+from labkit.naive.races import CoroutineStore, LuckyStore, UnsafeStore, WriteLockedStore
+from labkit.naive.readers import GluingStore, HopefulStore, NewlineStore, RisingStore, SkippingStore
+
+__all__ = [
+    "CachingStore",
+    "CoroutineStore",
+    "GluingStore",
+    "HoleStore",
+    "HopefulStore",
+    "LateStore",
+    "LuckyStore",
+    "NewlineStore",
+    "PoisonedStore",
+    "RisingStore",
+    "SkippingStore",
+    "UnsafeStore",
+    "WriteLockedStore",
+]

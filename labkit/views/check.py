@@ -1,0 +1,103 @@
+"""What ``statelab verify --json`` found, as rows to show: titles, reasons, and hints that are opened one by one."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit.words import catalogue, language, t
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEPS = {
+    "scan": ("S12", "S14", "S15", "S16"),
+    "mend": ("S11",),
+    "read": ("S13", "S17"),
+    "append": ("S1", "S3", "S7", "S8"),
+    "write": ("S2", "S6", "S9", "S10", "S18"),
+    "encode": ("S4", "S5"),
+}
+"""Which part of the lesson's code keeps which rules; names as in ``words.toml``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRow:
+    """One test: how it went (``mark`` and ``verdict``), its title, rules, message, and the hints in their order."""
+
+    mark: str
+    verdict: str
+    title: str
+    rules: str
+    message: str
+    hints: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestGroup:
+    """Required or extended tests, with a heading that says how many passed."""
+
+    heading: str
+    passed: int
+    rows: tuple[TestRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """One lesson's outcome. ``ok`` means that every required test passed."""
+
+    ok: bool
+    untouched: bool
+    groups: tuple[TestGroup, ...]
+
+
+def check_view(outcome: dict[str, Any], lesson: str) -> CheckView:
+    """Lay out the JSON of ``verify``. Raises: LookupError, TypeError when it is not of that shape."""
+    found = outcome["lessons"][lesson]
+    required = [test for test in found["tests"] if test["required"]]
+    extended = [test for test in found["tests"] if not test["required"]]
+    groups = tuple(
+        _group(name, tests) for name, tests in (("required", required), ("extended", extended)) if tests
+    )
+    untouched = all(test["reason"] == "not-implemented" for test in required)
+    return CheckView(all(test["status"] == "pass" for test in required), untouched, groups)
+
+
+def _group(name: str, tests: list[dict[str, Any]]) -> TestGroup:
+    passed = sum(test["status"] == "pass" for test in tests)
+    heading = t("check.score", title=t(f"check.{name}"), passed=passed, total=len(tests))
+    return TestGroup(heading, passed, tuple(_row(test) for test in tests))
+
+
+def _row(test: dict[str, Any]) -> TestRow:
+    reason = test["reason"] if test["reason"] == "not-implemented" else test["status"]
+    passed = test["status"] == "pass"
+    return TestRow(
+        mark="good" if passed else "bad",
+        verdict=t(f"check.{reason}"),
+        title=test["title"][language()],
+        rules=t("check.rules", rules=", ".join(test["rules"])),
+        message="" if passed or not test["message"] else test["message"][language()],
+        hints=() if passed else tuple(_hints(test)),
+    )
+
+
+def _hints(test: dict[str, Any]) -> list[tuple[str, str]]:
+    rules = [f"{rule}: {t(f'rule.{rule}')}" for rule in test["rules"] if f"rule.{rule}" in catalogue()]
+    steps = [t(f"step.{step}") for step, kept in STEPS.items() if set(kept) & set(test["rules"])]
+    where = [t("check.place", place=test["place"])] if test["place"] else []
+    texts = ("\n".join(rules), (test["hint"] or {}).get(language(), ""), "\n".join([*where, *steps]))
+    return [(t(f"check.hint-{level}"), text) for level, text in enumerate(texts, start=1) if text]
+
+
+def solution_diff(yours: Path, solution: Path) -> str:
+    """Return how a learner's lesson folder differs from the solution's, as a unified diff; empty when it does not."""
+    pieces: list[str] = []
+    for path in sorted(solution.glob("*.py")):
+        mine = yours / path.name
+        before = mine.read_text("utf-8").splitlines(keepends=True) if mine.is_file() else []
+        after = path.read_text("utf-8").splitlines(keepends=True)
+        names = (f"{yours.parent.name}/{path.name}", f"{solution.parent.name}/{path.name}")
+        pieces += difflib.unified_diff(before, after, *names)
+    return "".join(pieces)

@@ -1,0 +1,68 @@
+"""What a notebook calls. Wiring only: a click goes to ``actions``, a change on disk comes back through ``views``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit import workspace
+from labkit.widgets.check import Check
+from labkit.widgets.pictures import HeatMap, Lanes
+from labkit.widgets.prediction import Prediction
+from labkit.widgets.state_files import StateFiles
+from labkit.widgets.torn_write import TornWrite
+from labkit.widgets.zoo import Zoo
+from labkit.words import t
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from labkit.views import TracedStep
+
+__all__ = ["check", "heatmap", "lanes", "predict", "state_files", "torn_write", "zoo"]
+
+
+def torn_write(folder: Path | str | None = None, target: str | None = None) -> TornWrite:
+    """Return the torn-write widget, on a sample log in ``folder`` (default ``workspace/torn-write``).
+
+    ``target`` names whose ``read`` and ``append`` stand beside the kit's; default is the learner's own code.
+    """
+    return TornWrite(_folder(folder, "torn-write"), target or workspace.target())
+
+
+def state_files(folder: Path | str | None = None) -> StateFiles:
+    """Return the live view of a folder (default ``workspace``): its tree, one file, and what changed."""
+    return StateFiles(Path(folder).absolute() if folder else workspace.kit_root() / "workspace")
+
+
+def check(lesson: str = "22", target: str | None = None) -> Check:
+    """Return the Check button for a lesson: its suite on the learner's code, in a process of its own."""
+    return Check(lesson, target or workspace.target())
+
+
+def lanes(trace: Iterable[TracedStep], title: str | None = None) -> Lanes:
+    """Return the picture of a race: what ``labkit.actions.race`` returned, one lane a caller."""
+    return Lanes(trace, title or t("lanes.title"))
+
+
+def heatmap(verdicts: Mapping[str, Sequence[str]], title: str | None = None) -> HeatMap:
+    """Return the map of cut positions × verdict: what ``labkit.actions.cut_everywhere`` returned, by reader."""
+    return HeatMap(verdicts, title or t("heat.title"))
+
+
+def zoo(target: str | None = None) -> Zoo:
+    """Return the corruption zoo, to browse: bytes, the right verdict, and that of the learner's own ``read``."""
+    return Zoo(workspace.kit_root() / "assets" / "corruption-zoo", target or workspace.target())
+
+
+def predict(question: str, options: Sequence[str] = ()) -> Prediction:
+    """Return a question to answer before the next cell runs; ``.compare(happened)`` then shows both.
+
+    ``question`` is a key of ``words.toml`` (options are looked up as ``KEY.OPTION``) or a text that stands for itself.
+    Without options the answer is written.
+    """
+    return Prediction(question, tuple(options))
+
+
+def _folder(given: Path | str | None, name: str) -> Path:
+    return Path(given).absolute() if given else workspace.scratch(name)

@@ -1,0 +1,105 @@
+"""The Check button: the lesson's suite on the learner's code, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from dataclasses import asdict
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from labkit import actions, views, workspace
+from labkit.widgets import parts
+from labkit.widgets.tasks import Tasks
+from labkit.words import t
+
+
+class Results(parts.Part):
+    """The table of tests, each with its hints to open one after the other."""
+
+    _esm = parts.script("check.js")
+    view = traitlets.Dict().tag(sync=True)
+
+
+class Check(ipywidgets.VBox):
+    """Runs ``statelab verify`` when asked, never in this process; the kernel stays free meanwhile."""
+
+    def __init__(self, lesson: str, target: str) -> None:
+        self.lesson, self.target = lesson, target
+        self.outcome: dict[str, Any] | None = None
+        self.tasks = Tasks(self._failed)
+        self.button = parts.button(t("check.button"), self.run)
+        self.status = parts.Status(text=t("check.idle", where=self._where()))
+        self.results = Results(words={"title": t("check.title"), "diff": t("check.diff")})
+        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__((ipywidgets.Box((self.button,)), self.status, self.results))
+
+    def run(self) -> None:
+        """Begin a check, unless one is under way."""
+        if not self.button.disabled:
+            self.button.disabled = True
+            self.status.text = t("check.running")
+            self.tasks.start(self._run, t("check.title"))
+
+    async def settled(self) -> None:
+        """Wait until the check that was begun has been shown."""
+        await self.tasks.settled()
+
+    def close(self) -> None:
+        """End a check that is under way, then close as any widget."""
+        if self._process:
+            self._process.kill()
+        super().close()
+
+    async def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            # A thread and Popen, not asyncio's own subprocesses: the kernel's loop on Windows has none.
+            printed = await asyncio.to_thread(self._verify)
+            self.outcome = json.loads(printed)
+            view = views.check_view(self.outcome, self.lesson)
+        except (ValueError, LookupError, TypeError, OSError) as error:
+            self._failed(t("check.title"), error)
+            return
+        finally:
+            self.button.disabled = False
+        scores = [f"{group.passed}/{len(group.rows)}" for group in view.groups] + ["–"]
+        seconds = f"{time.monotonic() - began:.1f}"
+        self.status.text = t("check.done", seconds=seconds, required=scores[0], extended=scores[1])
+        self.results.view = {**asdict(view), **self._closing(view)}
+
+    def _verify(self) -> bytes:
+        self._process = subprocess.Popen(
+            actions.verify_command(self.lesson, self.target),
+            cwd=workspace.kit_root(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        printed, complaint = self._process.communicate()
+        if self._process.returncode not in (0, 1):  # 1: some required test did not pass
+            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
+            raise ValueError(" ".join(last) or f"exit code {self._process.returncode}")
+        return printed
+
+    def _closing(self, view: views.CheckView) -> dict[str, str]:
+        if not view.ok:
+            return {"note": t("check.starter-note") if view.untouched else "", "diff": ""}
+        yours, solution = (
+            workspace.lesson_source(self.lesson, self.target),
+            workspace.lesson_source(self.lesson, "solution"),
+        )
+        diff = views.solution_diff(yours, solution)
+        return {"note": "" if diff else t("check.same"), "diff": diff}
+
+    def _failed(self, _what: str, error: BaseException) -> None:
+        self.status.text = t("check.broken", error=" ".join(str(error).split()))
+
+    def _where(self) -> str:
+        folder = workspace.lesson_source(self.lesson, self.target)
+        root = workspace.kit_root()
+        return folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)

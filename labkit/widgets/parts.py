@@ -1,0 +1,161 @@
+"""The pieces that widgets are made of: each a set of traits and a script that draws them. Nothing is decided here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from labkit.words import t
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from labkit import views
+
+_STATIC = Path(__file__).with_name("static")
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(?P<name>[\w.]+)";\n', re.MULTILINE)
+
+
+def script(name: str) -> str:
+    """Return one script with what it imports written in place: a browser gets each widget as a single module."""
+    source = (_STATIC / name).read_text("utf-8")
+    return _IMPORT.sub(
+        lambda found: re.sub(r"^export ", "", script(found["name"]), flags=re.MULTILINE), source
+    )
+
+
+class Part(anywidget.AnyWidget):
+    """What all pieces share: the one style sheet, and texts in the reader's language."""
+
+    _css = (_STATIC / "lab.css").read_text("utf-8")
+    words = traitlets.Dict().tag(sync=True)
+
+
+class Bytes(Part):
+    """A byte view; `view` is `labkit.views.ByteView` as plain values, with texts."""
+
+    _esm = script("bytes.js")
+    view = traitlets.Dict().tag(sync=True)
+
+
+class Slider(Part):
+    """A whole number from `low` to `high`, by pointer, keyboard or typing."""
+
+    _esm = script("slider.js")
+    label = traitlets.Unicode().tag(sync=True)
+    low = traitlets.Int(0).tag(sync=True)
+    high = traitlets.Int(0).tag(sync=True)
+    value = traitlets.Int(0).tag(sync=True)
+
+
+class Number(Slider):
+    """A whole number from `low` to `high`, typed."""
+
+    _esm = script("number.js")
+
+
+class Choice(Part):
+    """One of `options`, pairs of value and label."""
+
+    _esm = script("choice.js")
+    label = traitlets.Unicode().tag(sync=True)
+    options: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    value = traitlets.Unicode().tag(sync=True)
+
+
+class Select(Part):
+    """One of many names; `groups` are pairs of a group's label and its names."""
+
+    _esm = script("select.js")
+    label = traitlets.Unicode().tag(sync=True)
+    groups: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    value = traitlets.Unicode().tag(sync=True)
+
+
+class Panel(Part):
+    """Verdict cards, notes and the task table."""
+
+    _esm = script("panel.js")
+    view = traitlets.Dict().tag(sync=True)
+
+
+class Files(Part):
+    """A folder's tree beside one of its files; `chosen` is the file a reader pinned, or empty."""
+
+    _esm = script("files.js")
+    view = traitlets.Dict().tag(sync=True)
+    chosen = traitlets.Unicode().tag(sync=True)
+
+
+class Status(Part):
+    """One sentence on what last happened, announced by screen readers."""
+
+    _esm = script("status.js")
+    text = traitlets.Unicode().tag(sync=True)
+
+
+class Heading(Part):
+    """The heading of a group of controls."""
+
+    _esm = script("heading.js")
+    text = traitlets.Unicode().tag(sync=True)
+
+
+def button(label: str, click: Callable[[], object]) -> ipywidgets.Button:
+    """Return a button as wide as its label that calls ``click``."""
+    made = ipywidgets.Button(description=label, layout={"width": "auto"})
+    made.on_click(lambda _button: click())
+    return made
+
+
+def bytes_words() -> dict[str, str]:
+    """Return the fixed texts of a byte view."""
+    fixed = {name: t(f"bytes.{name}") for name in ("title", "offset", "hex", "text", "empty")}
+    return {**fixed, "line": t("bytes.line", line="{line}")}
+
+
+def bytes_trait(view: views.ByteView, name: str) -> dict[str, Any]:
+    """Return a byte view as the plain values that ``bytes.js`` draws."""
+    counts = {str(mark): t(f"bytes.{mark}", n=n) for mark, n in view.counts.items() if n}
+    if view.changed_bytes:
+        counts["changed"] = t("bytes.changed", n=view.changed_bytes)
+    caption = [t("file.size", name=name, size=view.size)]
+    if view.end - view.start < view.size:
+        caption.append(t("file.window", start=view.start, end=view.end))
+    return {
+        "caption": " · ".join(caption),
+        "size": view.size,
+        "focus": view.focus,
+        "counts": counts,
+        "rows": [
+            [
+                row.offset,
+                row.line,
+                [[one.hex, one.glyph, one.name, one.mark, one.changed] for one in row.cells],
+            ]
+            for row in view.rows
+        ],
+    }
+
+
+def panel_words() -> dict[str, str]:
+    """Return the fixed texts of a panel."""
+    columns = {name: t(f"task.{name}") for name in ("name", "status", "note")}
+    return {"title": t("report.title"), "tasks": t("task.title"), **columns}
+
+
+def panel_trait(
+    cards: Iterable[views.Card], lines: Iterable[views.Line | None], tasks: views.TaskTable | None = None
+) -> dict[str, Any]:
+    """Return verdicts, notes and tasks as the plain values that ``panel.js`` draws."""
+    return {
+        "cards": [asdict(card) for card in cards],
+        "lines": [asdict(line) for line in lines if line],
+        "tasks": asdict(tasks) if tasks else None,
+    }

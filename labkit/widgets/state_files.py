@@ -1,0 +1,83 @@
+"""The live view of a state folder: its tree, one file, and what changed since the last action."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+
+from labkit import views
+from labkit.watch import Watch
+from labkit.widgets import parts
+from labkit.words import t
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class StateFiles(ipywidgets.VBox):
+    """Shows ``folder`` as it is on disk, and follows any change, whoever made it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._since = views.remember(folder)
+        self._newest: dict[str, int] = {}
+        self.files = parts.Files(words={name: t(f"files.{name}") for name in ("title", "content", "follow")})
+        self.status = parts.Status()
+        self.files.observe(lambda _change: self.look(), "chosen")
+        mark = parts.button(t("files.mark"), self.mark)
+        super().__init__((self.files, ipywidgets.Box((mark,)), self.status))
+        self.look()
+        self._watch = Watch(folder, self.look)
+
+    def mark(self) -> None:
+        """Compare with this moment from now on: call it before an action, to see what the action changed."""
+        self._since = views.remember(self.folder)
+        self.look()
+
+    def look(self) -> None:
+        """Read the folder and draw what is there."""
+        tree = views.tree(self.folder, self._since)
+        shown = self.files.chosen or _latest(self.folder, tree)
+        view = (
+            views.file_view(self.folder, shown, self._since)
+            if shown
+            else views.FileView(views.FileKind.ABSENT)
+        )
+        self.files.view = {
+            "entries": [_entry(one) for one in tree.entries],
+            "shown": shown,
+            "pinned": bool(self.files.chosen),
+            "sentence": views.tree_sentence(tree),
+            "note": views.file_sentence(view) if shown else "",
+            "lines": [asdict(line) for line in view.lines],
+        }
+        self.status.text = views.changes_sentence(tree)
+
+    def close(self) -> None:
+        """Stop watching, then close as any widget."""
+        self._watch.close()
+        super().close()
+
+
+def _entry(entry: views.Entry) -> dict[str, Any]:
+    badge = "" if entry.change is views.Change.SAME else t(f"files.{entry.change}")
+    size = (
+        t("files.size", n=entry.size)
+        if entry.kind == "file" and entry.change is not views.Change.GONE
+        else ""
+    )
+    return {**asdict(entry), "size": size, "badge": badge}
+
+
+def _latest(folder: Path, tree: views.Tree) -> str:
+    """Return the file that was written last: what an action did is what one wants to see."""
+    times = {}
+    for entry in tree.entries:
+        if entry.kind == "file" and entry.change is not views.Change.GONE:
+            try:
+                times[entry.path] = (folder / entry.path).stat().st_mtime_ns
+            except OSError:  # it vanished after the listing
+                continue
+    return max(times, key=lambda path: times[path], default="")

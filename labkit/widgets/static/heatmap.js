@@ -1,0 +1,86 @@
+import { follow, h } from "./dom.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 760;
+const ROW = 34;
+const HATCH = { torn: "M0 6L6 0", refused: "M0 0L6 6M0 6L6 0", lost: "M0 3H6", wrong: "M3 0V6" };
+
+function s(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+/** Verdicts differ in pattern as well as in colour. */
+function patterns(prefix) {
+  return s(
+    "defs",
+    {},
+    ...Object.entries(HATCH).map(([verdict, d]) =>
+      s("pattern", { id: `${prefix}-${verdict}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, s("path", { d, class: "lab-hatch" })),
+    ),
+  );
+}
+
+function strip({ name, runs }, positions, prefix) {
+  const scale = WIDTH / Math.max(1, positions);
+  const cells = runs.map(({ start, end, verdict, label }) => {
+    const box = { x: start * scale, y: 0, width: Math.max((end - start) * scale, 0.5), height: ROW - 8 };
+    const title = s("title", {}, label);
+    const fill = s("rect", { ...box, class: `lab-heat lab-heat-${verdict}` }, title);
+    return HATCH[verdict] ? [fill, s("rect", { ...box, fill: `url(#${prefix}-${verdict})`, "pointer-events": "none" })] : [fill];
+  });
+  return h(
+    "div",
+    { className: "lab-strip" },
+    h("span", { className: "lab-strip-name" }, name),
+    s("svg", { viewBox: `0 0 ${WIDTH} ${ROW - 8}`, preserveAspectRatio: "none", height: ROW - 8, "aria-hidden": "true" }, patterns(prefix), ...cells.flat()),
+  );
+}
+
+function render({ model, el }) {
+  const prefix = `lab-heat-${Math.random().toString(36).slice(2, 8)}`;
+  const strips = h("div", { role: "img" });
+  const legend = h("ul", { className: "lab-legend" });
+  const body = h("tbody");
+  const words = model.get("words");
+  const head = h("thead");
+  el.append(
+    h(
+      "figure",
+      { className: "lab lab-picture" },
+      h("figcaption", {}, words.title),
+      strips,
+      h("p", { className: "lab-axis" }, words.axis),
+      legend,
+      h("details", {}, h("summary", {}, words.told), h("table", {}, head, body)),
+    ),
+  );
+  strips.setAttribute("aria-label", words.title);
+
+  return follow(model, ["view"], () => {
+    const view = model.get("view");
+    strips.replaceChildren(...view.rows.map((one, at) => strip(one, view.positions, `${prefix}-${at}`)));
+    legend.replaceChildren(
+      ...view.verdicts.map(([verdict, label]) =>
+        h(
+          "li",
+          {},
+          s("svg", { width: 22, height: 14, "aria-hidden": "true" }, patterns(`${prefix}-l-${verdict}`),
+            s("rect", { width: 22, height: 14, class: `lab-heat lab-heat-${verdict}` }),
+            s("rect", { width: 22, height: 14, fill: HATCH[verdict] ? `url(#${prefix}-l-${verdict}-${verdict})` : "none" })),
+          ` ${label}`,
+        ),
+      ),
+    );
+    head.replaceChildren(h("tr", {}, ...["", ...view.verdicts.map(([, label]) => label)].map((one) => (one ? h("th", { scope: "col" }, one) : h("td")))));
+    body.replaceChildren(
+      ...view.rows.map(({ name, counts }) =>
+        h("tr", {}, h("th", { scope: "row" }, name), ...view.verdicts.map(([verdict]) => h("td", {}, String(counts[verdict] ?? 0)))),
+      ),
+    );
+  });
+}
+
+export default { render };

@@ -1,0 +1,18 @@
+import { follow, h, uniqueId } from "./dom.js";
+
+/** One of many names, in groups. */
+function render({ model, el }) {
+  const id = uniqueId("lab-select");
+  const groups = model.get("groups").map(([label, names]) => h("optgroup", { label }, ...names.map((name) => h("option", { value: name }, name))));
+  const select = h("select", { id }, ...groups);
+  el.append(h("div", { className: "lab lab-select" }, h("label", { for: id }, model.get("label")), select));
+  select.addEventListener("change", () => {
+    model.set("value", select.value);
+    model.save_changes();
+  });
+  return follow(model, ["value"], () => {
+    select.value = model.get("value");
+  });
+}
+
+export default { render };
