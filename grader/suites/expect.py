@@ -76,11 +76,12 @@ class Trial:
     async def corrupt_at(self, call: Awaitable[Any], line: int, hidden: Iterable[str] = ()) -> CorruptLog:
         """Await a read that has to stop at `line`, say so in both languages, and echo nothing of `hidden`."""
         error = await self.refuses(call, CorruptLog)
-        self._names_line(error, line)
+        self.names_line(error, line)
         self.echoes_nothing(error, hidden)
         return error
 
-    def _names_line(self, error: CorruptLog, line: int) -> None:
+    def names_line(self, error: CorruptLog, line: int) -> None:
+        """Require that the error carries this line and says it in both languages."""
         expected = Text(f"指出第 {line} 行", f"it names line {line}")
         at = show_value(error.line)
         self.require(
@@ -131,10 +132,15 @@ class Trial:
 
     def disk_holds(self, lab: Lab, expected: Sequence[Event], name: str = "events.jsonl") -> None:
         """Require exactly these records on disk, one ended line each, whatever their spacing and key order."""
-        *ended, rest = self.bytes_on_disk(lab, name).split(b"\n")
+        found = self.records(self.bytes_on_disk(lab, name))
+        self.same_events(found, expected, Text("磁盘上的记录", "the records on disk"))
+
+    def records(self, raw: bytes) -> list[Event]:
+        """Take the bytes of a log apart; what is no whole record with its newline is a failure of the rule."""
         whole = Text(
             "磁盘上每行一条完整记录并以换行结束", "on disk each line is a whole record with its newline"
         )
+        *ended, rest = raw.split(b"\n")
         self.require(
             not rest, whole, Text(f"末尾多出 {len(rest)} 字节", f"{len(rest)} bytes stand after the last one")
         )
@@ -144,18 +150,19 @@ class Trial:
             if event is None:
                 raise self.failure(whole, Text(f"第 {number} 行不是记录", f"line {number} is no record"))
             events.append(event)
-        self.same_events(events, expected, Text("磁盘上的记录", "the records on disk"))
+        return events
 
 
 def show_error(error: Exception) -> Text:
-    """Say what was raised: its class, and its text without anything that may have been drawn."""
+    """Say what was raised: its class, its text without anything that may have been drawn, its place if known."""
     if isinstance(error, CorruptLog):
         line = show_value(error.line)
         return Text(f"CorruptLogError（第 {line.zh} 行）", f"CorruptLogError (line {line.en})")
     name = error.name if isinstance(error, StudentError) else type(error).__name__
     text = redacted(error.text if isinstance(error, StudentError) else str(error))
+    place = " ".join(filter(None, getattr(error, "__notes__", ())))
     shown = f"{name}: {text}" if text else name
-    return Text(shown, shown)
+    return Text(f"{shown}（{place}）", f"{shown} ({place})") if place else Text(shown, shown)
 
 
 def show_value(value: object) -> Text:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from random import Random
 
 LOG = "events.jsonl"
+WRITES = ["write", "writev", "pwrite", "pwritev"]
+"""Every operation of the file layer that puts bytes into a file."""
 
 _DEEDS = ("todo_created", "todo_started", "tool_called", "tool_result", "todo_blocked", "todo_completed")
 _TEXTS = (

@@ -40,8 +40,9 @@ async def attempt(call: Any) -> dict[str, Any]:
     except NotImplementedError:
         raise
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told, whatever it is
+        line = getattr(error, "line", None)
         names = [kind.__name__ for kind in type(error).__mro__]
-        return {"error": names, "line": getattr(error, "line", None)}
+        return {"error": names, "line": line if type(line) is int else None}
     return {"events": [told(event) for event in found]} if isinstance(found, list) else {"event": told(found)}
 
 
@@ -91,6 +92,23 @@ async def refused_values(lesson: Any, folder: Any, given: Any) -> Any:
     for name, value in values.items():
         told[name] = await attempt(lambda value=value: store.append(given["type"], value))
     return told
+
+
+async def refused_in_queue(lesson: Any, folder: Any, given: Any) -> Any:
+    """Call append at once for good values with one between them that is not JSON; tell how each ends."""
+    store = lesson.JsonlSessionStore(folder / given["name"])
+    values = list(given["data"])
+    values.insert(given["at"], {"not json": {1, 2}})
+    begun = []
+    for value in values:
+        try:
+            begun.append(asyncio.ensure_future(store.append(given["type"], value)))
+        except NotImplementedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - told, whatever it is
+            begun.append(asyncio.get_running_loop().create_future())
+            begun[-1].set_exception(error)
+    return [await attempt(lambda handle=handle: handle) for handle in begun]
 
 
 async def refused_types(lesson: Any, folder: Any, given: Any) -> Any:
@@ -151,13 +169,12 @@ async def cancelled_in_queue(lesson: Any, folder: Any, given: Any) -> Any:
     for _ in range(given["turns"]):
         await asyncio.sleep(0)
     written = path.read_bytes().count(b"\n") if path.exists() else 0
-    done = [handle.done() for handle in handles]
     for place in given["cancel"]:
         handles[place].cancel()
     await asyncio.wait(handles, timeout=4)
     told = [await attempt(lambda h=h: h) if h.done() else {"hung": True} for h in handles]
     last = await attempt(lambda: store.append(*given["last"]))
-    return {"told": told, "done": done, "written": written, "last": last}
+    return {"told": told, "written": written, "last": last}
 
 
 async def unheard_failure(lesson: Any, folder: Any, given: Any) -> Any:
