@@ -25,7 +25,8 @@ FAULT_LAYER = KIT / "labkit" / "faults" / "file_layer.py"
 
 _NOBODY = 65534
 _PROBE_SECONDS = 20
-_HOME_BYTES = 16 * 1024 * 1024  # inside the box, home and scratch are in memory
+_SCRATCH_BYTES = 16 * 1024 * 1024  # inside the box, home and scratch are in memory
+_HOME = "/tmp/home"  # noqa: S108 - the box's own
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -143,7 +144,8 @@ def _box_of_root(code: Path, work: Path) -> list[str]:
 def _box(code: Path, work: Path) -> list[str]:
     words = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
-    words += ["--perms", "1777", "--size", f"{_HOME_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
+    words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
+    words += ["--perms", "1777", "--dir", _HOME]
     shown = [Path(path) for path in _SYSTEM]
     shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, FAULT_LAYER, code]
     shown = [path for path in dict.fromkeys(shown) if path.exists()]
@@ -153,7 +155,7 @@ def _box(code: Path, work: Path) -> list[str]:
         here = ["--symlink", str(path.readlink())] if path.is_symlink() else ["--ro-bind", str(path)]
         words += [*here, str(path)]
     words += ["--bind", str(work), str(work), "--remount-ro", "/", "--chdir", str(work), "--clearenv"]
-    for name, value in {"PATH": os.defpath, "HOME": "/tmp", "LANG": "C.UTF-8"}.items():  # noqa: S108 - the box's own
+    for name, value in {"PATH": os.defpath, "HOME": _HOME, "LANG": "C.UTF-8"}.items():
         words += ["--setenv", name, value]
     return [*words, "--"]
 

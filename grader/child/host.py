@@ -229,9 +229,11 @@ def limit_self(limits: dict[str, int]) -> None:
     for name, most in limits.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901
+        # Processor time: at the soft limit comes a signal that says so, at the hard one SIGKILL.
+        top = most + 1 if name == "RLIMIT_CPU" else most
+        top = top if hard == resource.RLIM_INFINITY else min(top, hard)
         try:
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, (min(most, top), top))
         except (ValueError, OSError):
             if sys.platform == "linux":  # macOS has no address space limit; the report's rung says what holds
                 raise
