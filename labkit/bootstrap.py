@@ -46,7 +46,7 @@ CAUSES = (
     (r"No space left on device", "the disk is full; free about 1 GB, then start again"),
     (
         r"Read-only file system|Permission denied",
-        "this folder cannot be written to; copy the kit to one that can",
+        "not writable; copy the kit to a folder that is yours, and start there",
     ),
     (
         r"DO NOT MATCH THE HASHES",
@@ -219,7 +219,8 @@ def run(command: "list[str]", log: "TextIO", step: "Step") -> None:
     if process.returncode != 0:
         step.end("failed")
         said = [line for line in output if line.startswith("ERROR")] or output or ["nothing"]
-        raise SetupError(explain("".join(output), f"pip says: {said[-1].strip()} (all of it: {log.name})"))
+        cause = explain("".join(output), f"pip says: {said[-1].strip()}; all of it is in {log.name}")
+        raise SetupError(f"{step.title.strip()}: {cause}")
     step.end()
 
 
