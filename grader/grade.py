@@ -12,6 +12,7 @@ from grader.intake import take
 from grader.lab import STUDENT_ERRORS, StudentError
 from grader.outcome import Finding, Outcome, conclude
 from grader.proxy import Children, PipedLab
+from grader.rungs import strongest_rung
 from grader.sandbox import open_box
 from grader.suites import load_suite
 from grader.suites.check import CheckFailed, Text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from grader.intake import Handin
+    from grader.intake import Handin, LeftOut
     from grader.outcome import LessonOutcome
     from grader.settings import Settings
     from grader.suites.check import Check
@@ -32,21 +33,17 @@ if TYPE_CHECKING:
 
 
 def grade_submission(
-    name: str, folder: Path, lessons: Sequence[str], settings: Settings, tell: Tell | None = None
+    name: str, path: Path, lessons: Sequence[str], settings: Settings, tell: Tell | None = None
 ) -> Outcome:
-    """Grade one folder: whatever the student's code does is a finding, and ends with its processes gone.
-
-    Raises: OSError when the folder cannot be listed, or when this machine cannot make boxes and children.
-    """
+    """Grade one submission. Whatever its code does is a finding, and its processes and files are gone at the end."""
     graded: dict[str, LessonOutcome] = {}
-    left_out = []
+    left_out: list[LeftOut] = []
     isolation = ""
     for lesson in lessons:
-        handin = take(folder, lesson)
-        left_out.append(handin.left_out)
+        handin = take(path, lesson)
+        left_out += [entry for entry in handin.left_out if entry not in left_out]
         isolation, graded[lesson] = grade_handin(handin, load_suite(lesson).checks, settings, tell)
-    everywhere = [entry for entry in left_out[0] if all(entry in others for others in left_out)]
-    return Outcome(name, isolation, graded, tuple(everywhere))
+    return Outcome(name, isolation, graded, tuple(left_out))
 
 
 def grade_handin(
@@ -57,13 +54,18 @@ def grade_handin(
     Inputs are drawn from `seed`, fresh unless one is given to look at a run again.
     """
     seed = seed or secrets.token_hex(8)
-    with open_box(settings.limits) as box:
-        handin.lay_down(box.code)
-        run = Run(Children(box, handin.package), seed, tell)
-        if handin.missing:
-            run.children.take_note(_missing(handin.missing))
-        findings = asyncio.run(run.all(checks))
-        return box.rung.name, conclude(handin.lesson, seed, checks, findings, settings)
+    rung = strongest_rung().name
+    if handin.problem:
+        lost = ChildLost("missing-file", handin.problem)
+        findings = [Finding(check.id, "fail", lost.reason, _explain(lost)) for check in checks]
+    else:
+        try:
+            with open_box(settings.limits) as box:
+                handin.lay_down(box.code)
+                findings = asyncio.run(Run(Children(box, handin.package), seed, tell).all(checks))
+        except OSError as error:  # no room for a box: the grader's fault, and nobody's mark
+            findings = [_grader_error(check, error) for check in checks]
+    return rung, conclude(handin.lesson, seed, checks, findings, settings)
 
 
 class Run:
@@ -178,11 +180,6 @@ def _grader_error(check: Check, error: Exception) -> Finding:
             f"The grader itself failed ({name}); no marks are lost. Run it again.",
         ),
     )
-
-
-def _missing(names: Sequence[str]) -> ChildLost:
-    listed = ", ".join(names)
-    return ChildLost("missing-file", Text(f"缺少 {listed}", f"{listed} is not there"))
 
 
 def _explain(lost: ChildLost) -> Text:

@@ -1,6 +1,6 @@
 """What is taken from a submission: the files that the kit names, as bytes, and nothing else (G3).
 
-A submission is a folder for now. A zip, a tar or a git checkout will be one more way to make an `Entries`.
+`take` is the one door. Behind it a submission is a folder; archives are recognised, and refused with a reason.
 """
 
 from __future__ import annotations
@@ -12,10 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from grader.suites.check import Text
 from labkit.workspace import LESSON_FOLDERS
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_LISTED = 50
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+_ARCHIVE = Text(
+    "压缩包还不能直接评分，请解压成同名文件夹",
+    "archives are not read yet; unpack it into a folder of this name",
+)
+_KIT_OWN = (
+    "__init__.py",
+    ".generated.json",
+)  # stand beside the lesson folders, and nobody needs to hear of them
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -40,12 +50,12 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Handin:
-    """One lesson of one submission: its files by name, the needed ones that are missing, what was left out."""
+    """One lesson of one submission: its files by name, what was left out, and why it cannot be graded, if so."""
 
     lesson: str
-    files: dict[str, bytes]
-    missing: tuple[str, ...]
-    left_out: tuple[LeftOut, ...] = field(default=())
+    files: dict[str, bytes] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    problem: Text | None = None
 
     @property
     def package(self) -> str:
@@ -64,14 +74,28 @@ class Handin:
 def take(submission: Path, lesson: str) -> Handin:
     """Take one lesson's files from a folder: at its root, below `starter/`, or one folder down.
 
-    A folder that is the lesson's own (it holds the needed files itself) is taken as well.
+    A folder that is the lesson's own (it holds the needed files itself) is taken as well. Never raises: what cannot
+    be taken is the hand-in's `problem`.
     """
-    kit = KIT_FILES[lesson]
+    if submission.name.lower().endswith(ARCHIVES) and not submission.is_dir():
+        return Handin(lesson, problem=_ARCHIVE)
+    try:
+        return _take(submission, lesson, KIT_FILES[lesson])
+    except OSError as error:
+        why = error.strerror or "OSError"
+        return Handin(
+            lesson, problem=Text(f"无法读取这份提交（{why}）", f"this submission cannot be read ({why})")
+        )
+
+
+def _take(submission: Path, lesson: str, kit: KitFiles) -> Handin:
     home = _lesson_folder(submission, lesson, kit)
     files: dict[str, bytes] = {}
     left_out: list[LeftOut] = []
-    for path in _entries(submission):
+    for path in _entries(submission, lesson):
         name = path.relative_to(submission).as_posix()
+        if path.parent == home.parent and path.name in _KIT_OWN:
+            continue
         if path.parent == home and path.name in (*kit.needed, *kit.optional):
             found = _read(path)
             if isinstance(found, bytes):
@@ -80,8 +104,9 @@ def take(submission: Path, lesson: str) -> Handin:
                 left_out.append(LeftOut(name, found))
         elif len(left_out) < MAX_LISTED:
             left_out.append(LeftOut(name, "unnamed"))
-    missing = tuple(f"{LESSON_FOLDERS[lesson]}/{name}" for name in kit.needed if name not in files)
-    return Handin(lesson, files, missing, tuple(left_out))
+    missing = ", ".join(f"{LESSON_FOLDERS[lesson]}/{name}" for name in kit.needed if name not in files)
+    problem = Text(f"缺少 {missing}", f"{missing} is not there") if missing else None
+    return Handin(lesson, files, tuple(left_out), problem)
 
 
 def _lesson_folder(submission: Path, lesson: str, kit: KitFiles) -> Path:
@@ -95,11 +120,13 @@ def _lesson_folder(submission: Path, lesson: str, kit: KitFiles) -> Path:
     return places[0]
 
 
-def _entries(submission: Path) -> Iterator[Path]:
-    """Give every file below the folder, sorted, without following links; caches and repositories are no hand-in."""
+def _entries(submission: Path, lesson: str) -> Iterator[Path]:
+    """Give every file below the folder, sorted, without following links, caches, repositories and other lessons."""
+    others = [name for number, name in LESSON_FOLDERS.items() if number != lesson]
+    skipped = ("__pycache__", ".git", *others)
     for root, folders, names in os.walk(submission, followlinks=False):
         linked = [name for name in folders if (Path(root) / name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in ("__pycache__", ".git", *linked))
+        folders[:] = sorted(name for name in folders if name not in (*skipped, *linked))
         for name in sorted([*names, *linked]):
             yield Path(root) / name
 

@@ -1,0 +1,187 @@
+"""`statelab verify` and `statelab grade`: arguments, progress, exit codes.
+
+0 every required test passed, or every submission has its report   1 some required test did not pass
+2 wrong use   3 the grader itself failed   4 isolation is too weak for other people's code
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from grader.grade import grade_submission
+from grader.pool import SAMPLE_CLASS, CalibrationError, ClassRun, Submission, find_submissions
+from grader.report.files import class_report, write_json
+from grader.report.progress import progress
+from grader.report.terminal import printable, show_class, show_outcome
+from grader.report.words import chosen_language, say
+from grader.rungs import strongest_rung
+from grader.settings import DEFAULT_FILE, SettingsError, load_settings
+from grader.suites import LESSONS, load_suite
+from labkit.workspace import WorkspaceError, kit_root, target, target_folder
+
+if TYPE_CHECKING:
+    from grader.outcome import Outcome
+    from grader.rungs import Rung
+    from grader.settings import Settings
+
+_lessons = click.option(
+    "--lesson",
+    "lessons",
+    multiple=True,
+    type=click.Choice(LESSONS),
+    help="One lesson; again for more. Default: all.",
+)
+_language = click.option(
+    "--lang", type=click.Choice(["zh", "en"]), help="Language. Default: LAB_LANG, or the system's."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (schema 1) and nothing else.")
+_settings = click.option(
+    "--settings",
+    "settings_file",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FILE,
+    show_default="grader/grading.toml",
+    help="Limits and points, in place of the kit's.",
+)
+
+
+class GraderFault(click.ClickException):
+    """The grader itself failed."""
+
+    exit_code = 3
+
+
+class IsolationTooWeak(click.ClickException):
+    """Other people's code is not run where nothing shuts it in, unless that was asked for."""
+
+    exit_code = 4
+
+
+@click.command(epilog="Example: statelab verify --lesson 22 --target solution")
+@_lessons
+@click.option("--target", "name", help="starter, solution or a folder. Default: LAB_TARGET, or starter.")
+@click.option("--all", "every", is_flag=True, help="Show the extended tests that passed, too.")
+@_language
+@_settings
+@_json
+def verify(
+    *,
+    lessons: tuple[str, ...],
+    name: str | None,
+    every: bool,
+    lang: str | None,
+    settings_file: Path,
+    as_json: bool,
+) -> None:
+    """Grade one folder: your own starter, the solution, or any other."""
+    name, lessons = name or target(), lessons or LESSONS
+    try:
+        folder = target_folder(name)
+    except WorkspaceError as error:
+        raise click.BadParameter(str(error), param_hint="--target") from None
+    settings, rung = _load_settings(settings_file), _find_rung()
+    shown_name = name if name in ("starter", "solution") else folder.name
+    total = sum(len(load_suite(lesson).checks) for lesson in lessons)
+    with progress("verify", total, lines=False) as step:
+        outcome = grade_submission(shown_name, folder, lessons, settings, lambda check, _: step(check.id))
+    if as_json:
+        click.echo(json.dumps(outcome.plain(), indent=1))
+    else:
+        language = chosen_language(lang)
+        if not rung.isolated:
+            Console(stderr=True).print(say("bare", language), style="yellow")
+        show_outcome(Console(highlight=False), outcome, language, every=every)
+    raise SystemExit(_exit_code(outcome))
+
+
+@click.command(epilog="Example: statelab grade class-2026/ --out out/grade --jobs 4")
+@click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out/grade"), show_default=True, help="Reports."
+)
+@click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option("--allow-unsandboxed", is_flag=True, help="Grade although nothing here shuts the code in.")
+@_lessons
+@_language
+@_settings
+@_json
+def grade(
+    *,
+    folder: Path | None,
+    out: Path,
+    jobs: int,
+    allow_unsandboxed: bool,
+    lessons: tuple[str, ...],
+    lang: str | None,
+    settings_file: Path,
+    as_json: bool,
+) -> None:
+    """Grade every submission in DIR: each child folder is one. Default: your starter and the kit's sample class."""
+    submissions = _submissions(folder)
+    settings, rung = _load_settings(settings_file), _find_rung()
+    if not rung.isolated and not allow_unsandboxed:
+        raise IsolationTooWeak(
+            f"isolation: only {rung.name} works here, which hides nothing from the code of others; "
+            "install bubblewrap, or accept that with --allow-unsandboxed"
+        )
+    run = ClassRun(lessons or LESSONS, settings, jobs)
+    try:
+        calibration = run.calibrate()
+    except CalibrationError as error:
+        raise GraderFault(str(error)) from None
+    with progress("grade", len(submissions), lines=True) as step:
+        outcomes = run.grade(submissions, lambda done: step(f"{printable(done.submission)}: {done.verdict}"))
+    report = class_report(calibration, outcomes)
+    try:
+        write_json(out / "outcomes.json", report)
+    except OSError as error:
+        raise GraderFault(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    if as_json:
+        click.echo(json.dumps(report, indent=1))
+    else:
+        show_class(Console(highlight=False), [*calibration, *outcomes], chosen_language(lang))
+        click.echo(out / "outcomes.json")
+    raise SystemExit(GraderFault.exit_code if any(done.verdict == "grader-error" for done in outcomes) else 0)
+
+
+def _submissions(folder: Path | None) -> list[Submission]:
+    """List what to grade. A folder that is not there, is none, or holds no submission is wrong use."""
+    place = folder or kit_root() / SAMPLE_CLASS
+    try:
+        found = find_submissions(place)
+    except OSError as error:
+        raise click.BadParameter(
+            f"{place}: {error.strerror}; name a folder that holds one folder per submission", param_hint="DIR"
+        ) from None
+    if not found:
+        raise click.BadParameter(
+            f"{place}: holds no submission; put one folder per student into it", param_hint="DIR"
+        )
+    return found if folder else [Submission("starter", kit_root() / "starter"), *found]
+
+
+def _load_settings(file: Path) -> Settings:
+    try:
+        return load_settings(file)
+    except SettingsError as error:
+        raise click.BadParameter(str(error), param_hint="--settings") from None
+
+
+def _find_rung() -> Rung:
+    try:
+        return strongest_rung()
+    except OSError as error:
+        raise GraderFault(str(error)) from None
+
+
+def _exit_code(outcome: Outcome) -> int:
+    """0 when all required tests passed, 3 when the grader failed at one, else 1."""
+    if outcome.verdict == "grader-error":
+        return GraderFault.exit_code
+    return 0 if outcome.verdict == "ok" else 1

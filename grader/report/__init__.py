@@ -1,0 +1,1 @@
+"""What is shown of outcomes, one file per form: the terminal first."""

@@ -1,0 +1,138 @@
+"""Outcomes on a terminal: one lesson in full for a learner, one row per submission for an instructor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text as Line
+
+from grader.outcome import DIMENSIONS, count
+from grader.report.words import DIMENSIONS as DIMENSION_WORDS
+from grader.report.words import TOPICS, VERDICTS, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+    from grader.outcome import CheckOutcome, LessonOutcome, Outcome
+    from grader.report.words import Language
+
+_MARKS = {"pass": ("✓", "green"), "fail": ("✗", "red"), "error": ("!", "yellow")}
+
+
+def show_outcome(console: Console, outcome: Outcome, language: Language, *, every: bool = False) -> None:
+    """Show one submission, lesson by lesson: required and extended apart, the first failure, the closing lines.
+
+    Extended tests that passed, or that are simply not written yet, are only counted unless `every` is on.
+    """
+    for lesson in outcome.lessons.values():
+        console.rule(Line(say("lesson", language, lesson=lesson.lesson)))
+        _show_group(console, "required", lesson.required, language, shown=lesson.required)
+        extended = lesson.extended if every else [test for test in lesson.extended if _is_telling(test)]
+        _show_group(console, "extended", lesson.extended, language, shown=extended)
+        _show_rubric(console, lesson, language)
+        _show_first_failure(console, lesson, language)
+        _show_closing(console, outcome, lesson, language)
+
+
+def _is_telling(test: CheckOutcome) -> bool:
+    return not test.passed and test.finding.reason != "not-implemented"
+
+
+def _show_group(
+    console: Console,
+    name: str,
+    tests: Sequence[CheckOutcome],
+    language: Language,
+    shown: Sequence[CheckOutcome],
+) -> None:
+    console.print(Line(say("score", language, title=say(name, language), **count(tests)), style="bold"))
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_column(no_wrap=True)
+    for test in shown:
+        mark, style = _MARKS[test.finding.status]
+        verdict = "" if test.passed else getattr(VERDICTS[test.finding.reason], language)
+        table.add_row(
+            Line(mark, style=style), test.check.id, Line(getattr(test.check.title, language)), Line(verdict)
+        )
+    console.print(table)
+    unwritten = [test for test in tests if test.finding.reason == "not-implemented" and test not in shown]
+    if unwritten:
+        console.print(Padding(Line(say("unwritten", language, count=len(unwritten))), (0, 1)))
+
+
+def _show_rubric(console: Console, lesson: LessonOutcome, language: Language) -> None:
+    parts = []
+    for dimension in DIMENSIONS:
+        score = count([test for test in lesson.tests if test.check.dimension == dimension])
+        parts.append(f"{getattr(DIMENSION_WORDS[dimension], language)} {score['passed']}/{score['total']}")
+    console.print(Line(" · ".join(parts)))
+
+
+def _show_first_failure(console: Console, lesson: LessonOutcome, language: Language) -> None:
+    failed = next((test for test in [*lesson.required, *lesson.extended] if not test.passed), None)
+    if failed is None:
+        return
+    title = getattr(failed.check.title, language)
+    lines = [Line(say("first", language, id=failed.check.id, title=title), style="bold")]
+    if failed.finding.message:
+        lines.append(Line(getattr(failed.finding.message, language)))
+    if failed.finding.place:
+        lines.append(Line(say("place", language, place=failed.finding.place)))
+    lines.append(Line(say("hint", language, hint=getattr(failed.check.hint, language))))
+    console.print()
+    for line in lines:
+        console.print(line)
+
+
+def _show_closing(console: Console, outcome: Outcome, lesson: LessonOutcome, language: Language) -> None:
+    answers = {True: say("yes", language), False: say("no", language)}
+    points = lesson.plain()["points"]
+    console.print()
+    console.print(
+        Line(say("standing", language, ok=answers[lesson.ok], complete=answers[lesson.complete], **points))
+    )
+    console.print(Line(say("isolation", language, rung=outcome.isolation, seed=lesson.seed), style="dim"))
+    passed = count(lesson.required)["passed"]
+    console.print(
+        Line(f"{outcome.submission}: {passed} passed, {len(lesson.required) - passed} failed", style="bold")
+    )
+    topics = " · ".join(getattr(topic, language) for topic in TOPICS[lesson.lesson])
+    console.print(Line(say("covered", language, topics=topics)))
+
+
+def show_class(console: Console, outcomes: Iterable[Outcome], language: Language) -> None:
+    """Show one row per submission: verdict, scores by lesson, points, and where the student should look first."""
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("submission", "verdict", "lesson", "required", "extended", "points", "first-failure"):
+        table.add_column(say(column, language, lesson="").strip(), overflow="fold")
+    for outcome in outcomes:
+        for lesson in outcome.lessons.values():
+            table.add_row(*(Line(cell) for cell in _row(outcome, lesson, language)))
+    console.print(table)
+
+
+def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[str]:
+    required, extended, points = count(lesson.required), count(lesson.extended), lesson.plain()["points"]
+    failed = next((test for test in [*lesson.required, *lesson.extended] if not test.passed), None)
+    return [
+        printable(outcome.submission),
+        getattr(VERDICTS[outcome.verdict], language),
+        lesson.lesson,
+        f"{required['passed']}/{required['total']}",
+        f"{extended['passed']}/{extended['total']}",
+        f"{points['earned']:g}/{points['worth']:g}",
+        failed.check.id if failed else "",
+    ]
+
+
+def printable(name: str) -> str:
+    """Give a name that a student chose without characters that would move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

@@ -1,0 +1,83 @@
+"""The grader's own words for a learner, in both languages. What a check says comes from the check itself."""
+
+from __future__ import annotations
+
+import locale
+import os
+from typing import Literal
+
+from grader.suites.check import Text
+
+Language = Literal["zh", "en"]
+
+TOPICS: dict[str, tuple[Text, ...]] = {
+    "22": (
+        Text("追加与重放", "append and replay"),
+        Text("编号连续", "contiguous numbers"),
+        Text("并发保序", "call order"),
+        Text("撕裂的尾部", "torn tail"),
+        Text("拒绝坏行", "bad line refused"),
+    ),
+}
+"""What the required tests of a lesson cover, in their order."""
+
+VERDICTS: dict[str, Text] = {
+    "ok": Text("通过", "ok"),
+    "fail": Text("未通过", "failed"),
+    "not-implemented": Text("还没写", "not implemented"),
+    "timeout": Text("超时", "out of time"),
+    "memory": Text("内存超限", "out of memory"),
+    "crash": Text("进程崩溃", "crashed"),
+    "tamper": Text("干扰评分", "tampering"),
+    "missing-file": Text("缺文件", "file missing"),
+    "syntax-error": Text("语法错误", "syntax error"),
+    "import-error": Text("导入失败", "import failed"),
+    "grader-error": Text("评分器出错", "grader error"),
+}
+
+DIMENSIONS: dict[str, Text] = {
+    "concurrency": Text("并发", "concurrency"),
+    "recovery": Text("恢复", "recovery"),
+    "integrity": Text("完整性", "integrity"),
+    "diagnosis": Text("诊断", "diagnosis"),
+}
+
+SAID: dict[str, Text] = {
+    "required": Text("必做", "Required"),
+    "extended": Text("扩展", "Extended"),
+    "lesson": Text("第 {lesson} 课", "Lesson {lesson}"),
+    "score": Text("{title}：{passed}/{total}", "{title}: {passed}/{total}"),
+    "unwritten": Text("{count} 项还没写", "{count} not implemented yet"),
+    "first": Text("先看这一项：{id} {title}", "Start with {id}: {title}"),
+    "place": Text("你的代码：{place}", "Your code: {place}"),
+    "hint": Text("下一步：{hint}", "Next step: {hint}"),
+    "covered": Text("覆盖：{topics}", "covered: {topics}"),
+    "standing": Text(
+        "ok：{ok} · complete：{complete} · 得分 {earned}/{worth}",
+        "ok: {ok} · complete: {complete} · points {earned}/{worth}",
+    ),
+    "isolation": Text("隔离：{rung} · 随机种子：{seed}", "isolation: {rung} · seed: {seed}"),
+    "bare": Text(
+        "这台机器上没有可用的隔离：代码能读写你能读写的一切。只检查你自己会运行的代码；装上 bubblewrap 可以隔离。",
+        "Nothing on this machine isolates: the code can touch whatever you can. Check only code that you would run "
+        "yourself; bubblewrap, once installed, isolates it.",
+    ),
+    "yes": Text("是", "yes"),
+    "no": Text("否", "no"),
+    "submission": Text("提交", "Submission"),
+    "verdict": Text("结论", "Verdict"),
+    "points": Text("得分", "Points"),
+    "first-failure": Text("先看", "Start with"),
+    "left-out": Text("未收取的文件", "Left out"),
+}
+
+
+def say(key: str, language: Language, **values: object) -> str:
+    """Give one sentence in a language, with its values filled in."""
+    return str(getattr(SAID[key], language)).format(**values)
+
+
+def chosen_language(asked: str | None = None) -> Language:
+    """Give the language asked for, else `LAB_LANG`, else the system's: Chinese for a Chinese system, or English."""
+    name = asked or os.environ.get("LAB_LANG") or locale.getlocale()[0] or ""
+    return "zh" if name.lower().startswith(("zh", "chinese")) else "en"
