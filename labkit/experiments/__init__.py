@@ -1,0 +1,1 @@
+"""What the notebooks do: one function for each claim, which makes it happen on real files and returns what was seen."""

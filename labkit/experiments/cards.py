@@ -1,0 +1,160 @@
+"""Sides as cards to look at: calls with answers, the lines on disk, the reader's verdict. HTML without script."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import islice
+from typing import Any
+
+from labkit import words
+from labkit.experiments.bench import LOG, Call, Seen, Side
+from labkit.views import Outcome, ReadReport
+from labkit.views.task_state import label
+from labkit.words import t
+
+MOST_ROWS = 9
+"""More calls or lines than this are shown by their first and last few."""
+
+# Only JupyterLab's own colours, so that light and dark both keep their contrast; signs and words carry the meaning.
+_STYLE = """<style>
+.seen{display:flex;flex-wrap:wrap;gap:12px;color:var(--jp-ui-font-color1);font-size:13px}
+.seen section{flex:1 1 300px;min-width:0;border:1px solid var(--jp-border-color1);border-radius:6px;padding:8px 12px}
+.seen h4{margin:0 0 6px;font-size:14px}
+.seen p{margin:6px 0 2px}
+.seen ol,.seen ul{margin:0;padding:0;list-style:none;font-family:var(--jp-code-font-family);font-size:12px}
+.seen li{white-space:pre-wrap;overflow-wrap:anywhere;padding:1px 0}
+.seen .n{color:var(--jp-ui-font-color2);user-select:none}
+.seen .torn{text-decoration:underline wavy}
+</style>"""
+
+
+def cards(seen: Seen) -> str:
+    """Return one card a side, next to each other where the window is wide enough."""
+    return f'{_STYLE}<div class="seen">{"".join(_card(side, _agreement(side, seen)) for side in seen.sides)}</div>'
+
+
+def _agreement(side: Side, seen: Seen) -> str:
+    """Compare the learner's answers with the reference's; nothing to say about other sides, or before they exist."""
+    if side.name != "yours" or side.unfinished:
+        return ""
+    for mine, reference in zip(side.calls, seen["kit"].calls, strict=False):
+        if mine.answer != reference.answer:
+            return f"≠ {t('seen.differs', call=mine.text)}"
+    return f"= {t('seen.same')}" if side.log == seen["kit"].log else f"≠ {t('seen.differs', call=LOG)}"
+
+
+def _card(side: Side, agreement: str) -> str:
+    parts = [f"<h4>{escape(_title(side.name))}</h4>"]
+    if side.calls:
+        parts += ["<ul>", *_shortened([_call(call) for call in side.calls]), "</ul>"]
+    if agreement:
+        parts.append(f"<p>{escape(agreement)}</p>")
+    if side.unfinished:
+        parts.append(f"<p>○ {escape(t('seen.unfinished', message=side.unfinished))}</p>")
+    for name, raw in side.files.items():
+        parts.append(_file(name, raw, side.report if name == LOG else None))
+    if not side.files and not side.unfinished:
+        parts.append(f"<p>{escape(t('seen.nothing'))}</p>")
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _title(name: str) -> str:
+    return f"{t('seen.naive')} · {name}" if name.endswith("Store") else t(f"seen.{name}")
+
+
+def _call(call: Call) -> str:
+    failed = isinstance(call.answer, str) and "Error" in call.answer
+    return f"<li>{'✗' if failed else '✓'} {escape(call.text)} → {escape(_answer(call.answer))}</li>"
+
+
+def _answer(answer: object) -> str:
+    if isinstance(answer, list) and len(answer) > MOST_ROWS:
+        return f"[{', '.join(map(str, answer[:3]))}, … {answer[-1]}]"
+    return str(answer)
+
+
+def _file(name: str, raw: bytes, report: ReadReport | None) -> str:
+    *ended, last = raw.split(b"\n")
+    rows = [_line(number, line, ends=True) for number, line in enumerate(ended, start=1)]
+    if last:
+        torn = report is not None and report.outcome is Outcome.TORN
+        rows.append(_line(len(rows) + 1, last, ends=False, torn=torn))
+    heading = escape(t("seen.file", name=name, size=len(raw)))
+    verdict = f"<p>{escape(_verdict(report))}</p>" if report else ""
+    return f"<p>{heading}</p><ol>{''.join(_shortened(rows))}</ol>{verdict}"
+
+
+def _line(number: int, raw: bytes, *, ends: bool, torn: bool = False) -> str:
+    text = escape(readable(raw))
+    shown = f'<span class="torn">{text}</span>' if torn else text
+    return (
+        f'<li><span class="n">{number:>3} │ </span>{shown}<span class="n">{"⏎" if ends else ""}</span></li>'
+    )
+
+
+def readable(raw: bytes) -> str:
+    """Return bytes as text in which nothing is hidden: what is not UTF-8, or not printable, shows as an escape."""
+    text = raw.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _shortened(rows: list[str]) -> list[str]:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    left_out = t("seen.more", n=len(rows) - MOST_ROWS + 1)
+    return [*islice(rows, MOST_ROWS - 3), f'<li class="n">… {escape(left_out)}</li>', *rows[-2:]]
+
+
+def _verdict(report: ReadReport) -> str:
+    if report.outcome is Outcome.CORRUPT:
+        return f"✗ {t('report.corrupt', line=report.line)}: {report.reason}"
+    if report.outcome is Outcome.UNREADABLE:
+        return f"✗ {t('report.unreadable', reason=report.reason)}"
+    if report.outcome is Outcome.TORN:
+        return f"✓ {t('report.torn', events=len(report.events))}"
+    key = "report.absent" if report.outcome is Outcome.ABSENT else "report.whole"
+    return f"✓ {t(key, events=len(report.events))}"
+
+
+def replay_table(rows: tuple[tuple[int, str, dict[str, str]], ...]) -> str:
+    """Return the state after each event as a table: one row an event, one column a task."""
+    language = words.language()
+    tasks = list(rows[-1][2]) if rows else []
+    head = [t("seen.sequence"), t("seen.event"), *tasks]
+    body = [
+        [str(sequence), label(type_, language), *(label(state.get(task, "·"), language) for task in tasks)]
+        for sequence, type_, state in rows
+    ]
+    return _table(head, body)
+
+
+def label_table(labels: dict[str, dict[str, str]], hashes: dict[str, str]) -> str:
+    """Return event codes beside their display words, and the log's hash as each language saw it."""
+    languages = list(labels)
+    body = [[code, *(labels[language][code] for language in languages)] for code in labels[languages[0]]]
+    return _table(
+        [t("seen.code"), *languages],
+        [*body, [t("seen.hash"), *(hashes[name][:16] + "…" for name in languages)]],
+    )
+
+
+def graded_table(graded: dict[str, list[dict[str, Any]]]) -> str:
+    """Return the tests as rows, with one column for each folder that was graded."""
+    names, language = list(graded), words.language()
+    body = [
+        [test["title"][language], *(_ended(graded[name][row], language) for name in names)]
+        for row, test in enumerate(graded[names[0]])
+    ]
+    return _table([t("check.required"), *names], body)
+
+
+def _ended(test: dict[str, Any], language: str) -> str:
+    if test["status"] == "pass":
+        return f"✓ {t('check.pass')}"
+    return f"✗ {test['message'][language] if test['message'] else t('check.fail')}"
+
+
+def _table(head: list[str], body: list[list[str]]) -> str:
+    columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
+    return f"<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"

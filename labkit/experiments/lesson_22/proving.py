@@ -1,0 +1,88 @@
+"""The suite on what must pass and on what must fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit import actions, generate, workspace
+from labkit.experiments.bench import fresh_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What ``statelab verify`` said about one folder: its tests as plain values, required and extended together."""
+
+    tests: tuple[dict[str, Any], ...]
+
+    @property
+    def required(self) -> list[dict[str, Any]]:
+        """The tests that decide."""
+        return [test for test in self.tests if test["required"]]
+
+    @property
+    def passed(self) -> int:
+        """How many required tests passed."""
+        return sum(test["status"] == "pass" for test in self.required)
+
+    @property
+    def failed(self) -> int:
+        """How many required tests did not."""
+        return len(self.required) - self.passed
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why each required test that did not pass did not, in Chinese and English."""
+        return [" ".join(test["message"].values()) for test in self.required if test["status"] != "pass"]
+
+
+@dataclass(frozen=True, slots=True)
+class BothDirections:
+    """The required tests of the untouched starter and of the solution, side by side."""
+
+    graded: dict[str, Graded]
+
+    def __getitem__(self, name: str) -> Graded:
+        """Return one of them. Raises: KeyError."""
+        return self.graded[name]
+
+    def _repr_html_(self) -> str:
+        from labkit.experiments.cards import graded_table  # noqa: PLC0415 — as in Seen
+
+        return graded_table({name: one.required for name, one in self.graded.items()})
+
+
+async def both_directions() -> BothDirections:
+    """Grade the starter as it was generated, whatever the learner has written since, and the solution (C22-23)."""
+    folder = fresh_folder("untouched-starter")
+    _lay_down_starter(folder / "lesson_22")
+    starter, solution = await asyncio.gather(_grade(str(folder)), _grade("solution"))
+    return BothDirections({"starter": starter, "solution": solution})
+
+
+def _lay_down_starter(folder: Path) -> None:
+    tree = next(tree for tree in generate.TREES if tree.target == "starter/lesson_22")
+    for name, raw in generate.generated(workspace.kit_root(), tree).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+async def _grade(target: str) -> Graded:
+    done = await asyncio.to_thread(
+        subprocess.run,
+        actions.verify_command("22", target),
+        cwd=workspace.kit_root(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(
+            f"verify {target}: exit code {done.returncode}; run statelab verify --lesson 22 in a terminal"
+        )
+    return Graded(tuple(json.loads(done.stdout)["lessons"]["22"]["tests"]))

@@ -1,0 +1,201 @@
+"""The experiments of lesson 22: what a learner sees beside the reference, whatever the learner has written so far."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labkit import workspace
+from labkit.experiments import bench, cards
+from labkit.experiments import lesson_22 as lab
+from labkit.experiments.bench import Seen
+
+SCRIPTED = {
+    lab.append_after_tear: (),
+    lab.awaited_backwards: (),
+    lab.changed_while_queued: (),
+    lab.edited_outside: (),
+    lab.hundred_at_once: (),
+    lab.impossible_event: ("todo_teleported", {"todo_id": "todo-1"}),
+    lab.lost_completion: (),
+    lab.newline_missing: (),
+    lab.no_history: (),
+    lab.not_json: (),
+    lab.not_json_line: (2,),
+    lab.number_before_write: (),
+    lab.one_disk_error: (),
+    lab.one_line_more: (),
+    lab.race_for_a_number: (),
+    lab.reader_changes_its_copy: (),
+    lab.restart_and_cut: (),
+    lab.secret_in_a_bad_line: (),
+    lab.wrong_numbers: (),
+    lab.wrong_shapes: (),
+}
+"""Every experiment that runs one script on several stores, with its arguments."""
+
+
+@pytest.fixture(autouse=True)
+def playground(tmp_path, monkeypatch) -> Path:
+    """The experiments' files go to a folder of this test."""
+    monkeypatch.setattr(workspace, "scratch", lambda name: tmp_path / "workspace" / name)
+    return tmp_path
+
+
+@pytest.fixture
+def learner(playground, monkeypatch):
+    """Write the learner's session_store.py, and make that the code that is being worked on."""
+
+    def write(text: str) -> None:
+        folder = playground / "learner"
+        shutil.copytree(workspace.kit_root() / "solution/lesson_22", folder / "lesson_22", dirs_exist_ok=True)
+        (folder / "lesson_22/session_store.py").write_text(text, "utf-8")
+        monkeypatch.setenv("LAB_TARGET", str(folder))
+
+    return write
+
+
+def run(experiment, arguments=()) -> Seen:
+    seen = asyncio.run(experiment(*arguments))
+    return seen.seen if isinstance(seen, lab.Race) else seen
+
+
+def test_every_scripted_experiment_is_tried_here():
+    """An experiment that compares stores cannot be added without being run below."""
+    comparing = {
+        thing
+        for name in lab.__all__
+        if inspect.iscoroutinefunction(thing := getattr(lab, name))
+        and inspect.get_annotations(thing).get("return") in ("Seen", "Race")
+    }
+
+    assert comparing - {lab.crash_around_effect} == set(SCRIPTED)
+
+
+@pytest.mark.parametrize("experiment", SCRIPTED, ids=lambda one: one.__name__)
+def test_solution_says_what_the_reference_says(experiment, monkeypatch):
+    """The learner's column agrees with the reference's once it holds the solution; it differs from every wrong one."""
+    monkeypatch.setenv("LAB_TARGET", "solution")
+    seen = run(experiment, SCRIPTED[experiment])
+
+    assert seen["yours"].calls == seen["kit"].calls
+    assert seen["yours"].log == seen["kit"].log
+    wrong = [side for side in seen.sides if side.name.endswith("Store") and side.name != "LuckyStore"]
+    assert all((side.calls, side.log) != (seen["kit"].calls, seen["kit"].log) for side in wrong)
+
+
+@pytest.mark.parametrize("experiment", SCRIPTED, ids=lambda one: one.__name__)
+def test_untouched_starter_says_not_written_yet(experiment, learner):
+    """The learner's column says which step is missing, in words and not as an error; the others stand as ever."""
+    learner((workspace.kit_root() / "starter/lesson_22/session_store.py").read_text("utf-8"))
+    seen = run(experiment, SCRIPTED[experiment])
+
+    assert "实现 JSONL 撕裂恢复" in seen["yours"].unfinished
+    assert not seen["kit"].unfinished
+    assert "实现 JSONL 撕裂恢复" in seen._repr_html_()
+
+
+STORE = """
+class CorruptLogError(Exception): pass
+class JsonlSessionStore:
+    def __init__(self, path): self.path = path
+    def append(self, type, data): {append}
+    async def read(self): {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        (STORE.format(append="raise KeyError('x')", read="return []"), ["KeyError", "KeyError", []]),
+        (STORE.format(append="return 7", read="return 'nothing'"), [7, 7, "nothing"]),
+        (
+            STORE.format(append="return object()", read="return [object()]"),
+            ["<object>", "<object>", ["<object>"]],
+        ),
+        (
+            STORE.format(append="raise SystemError", read="raise OSError"),
+            ["SystemError", "SystemError", "OSError(None)"],
+        ),
+        ("def broken(:\n", ["SyntaxError"] * 3),
+        ("import no_such_module\n", ["ModuleNotFoundError"] * 3),
+        ("nothing = 1\n", ["ImportError"] * 3),
+    ],
+)
+def test_whatever_the_learner_raises_is_shown(learner, text, answers):
+    """Any error of the learner's code becomes an answer in its column; the notebook goes on."""
+    learner(text)
+    seen = run(lab.one_disk_error)
+
+    assert seen["yours"].answers == answers
+    assert cards.cards(seen)
+
+
+def test_call_without_an_answer_ends(learner, monkeypatch):
+    """A store that never answers is left alone after a while, and that is shown."""
+    monkeypatch.setattr(bench, "PATIENCE_SECONDS", 0.01)
+    learner(
+        STORE.format(
+            append="import asyncio; return asyncio.get_running_loop().create_future()", read="return []"
+        )
+    )
+
+    assert run(lab.one_disk_error)["yours"].answers == ["TimeoutError", "TimeoutError", []]
+
+
+def test_difference_is_named_by_its_call(learner):
+    """Beside a wrong answer stands the first call at which it parted from the reference."""
+    source = (workspace.kit_root() / "solution/lesson_22/session_store.py").read_text("utf-8")
+    learner(
+        source.replace(
+            "return list(scan(raw, self.path).events)", "return list(scan(raw, self.path).events)[:1]"
+        )
+    )
+    html = cards.cards(run(lab.restart_and_cut))
+
+    assert "≠" in html
+    assert "= " not in html.split("≠")[1]
+
+
+def test_content_of_files_is_escaped(learner):
+    """What lies on disk is shown as text: it can neither become markup nor hide."""
+    side = bench.Side("kit", (), {"task.jsonl": b"<script>\x00\xff\xe2\x80\xae\n"})
+
+    html = cards.cards(Seen((side,)))
+    assert "<script>" not in html
+    assert "\\x00" in html
+    assert "\\xff" in html
+    assert "\\u202e" in html
+
+
+def test_long_lists_are_shown_by_their_ends(monkeypatch):
+    """A hundred lines are shown as the first few, how many were left out, and the last."""
+    monkeypatch.setenv("LAB_TARGET", "solution")
+    html = cards.cards(run(lab.hundred_at_once))
+
+    assert "[1, 2, 3, … 100]" in html
+    assert "step_100" in html
+    assert "step_50" not in html
+
+
+def test_killed_agent_leaves_its_log_and_nothing_else():
+    """SIGKILL takes what was in memory and leaves every line that was handed to the operating system."""
+    seen = lab.kill_two_agents(steps=4)
+
+    assert seen["memory"].files == {}
+    assert seen["log"].numbers == [1, 2, 3, 4]
+
+
+def test_effect_is_invisible_in_the_log():
+    """Killed before the effect or after it, the log is the same to the byte."""
+    seen = run(lab.crash_around_effect)
+
+    assert seen["before"].log == seen["after"].log
+    assert (
+        "outside/mails-sent.txt" in seen["before"].files,
+        "outside/mails-sent.txt" in seen["after"].files,
+    ) == (False, True)
