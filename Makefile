@@ -1,14 +1,14 @@
-# One line each, no logic: what happens is in labkit/. `make` alone prints this list.
+# One line each; what happens is in labkit/. `make` alone prints this list.
 # Another Python: make setup PYTHON=python3.12
 .DEFAULT_GOAL := help
 .PHONY: help setup lab verify grade test check bench proof reset
 
 PYTHON ?= python3
+OUT    ?= out/grade
 READY   = $(PYTHON) -m labkit.bootstrap
 BIN     = .venv/bin
-LESSON ?= 22
-TARGET ?= starter
-OUT    ?= out/grade
+lesson  = $(if $(LESSON),--lesson $(LESSON))
+target  = $(if $(TARGET),--target "$(TARGET)")
 
 help:    ## this list
 	@sed -n 's/^\([a-z]*\): *## /make \1\t/p' Makefile
@@ -17,11 +17,11 @@ setup:   ## make .venv and install everything the labs need
 lab:     ## open JupyterLab on the first page (LAB_LANG=zh or en)
 	@$(READY) && $(BIN)/statelab lab
 verify:  ## check your own work (LESSON=22 TARGET=starter)
-	@$(READY) && $(BIN)/statelab verify --lesson $(LESSON) --target $(TARGET)
+	@$(READY) && $(BIN)/statelab verify $(lesson) $(target)
 grade:   ## grade a class (SUBMISSIONS=folder OUT=out/grade)
-	@$(READY) && $(BIN)/statelab grade $(SUBMISSIONS) --out $(OUT)
-reset:   ## begin a lesson anew; your work is set aside, not deleted (LESSON=22)
-	@$(READY) && $(BIN)/statelab workspace reset --lesson $(LESSON)
+	@$(READY) && $(BIN)/statelab grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") --out "$(OUT)"
+reset:   ## begin anew; your work is set aside, not deleted (LESSON=22)
+	@$(READY) && $(BIN)/statelab workspace reset $(lesson)
 test:    ## everything: the kit's tests, the browser, all notebooks
 	@$(READY) dev && $(BIN)/python -m labkit.devgate test
 check:   ## before a commit: form, types, generated files, both directions

@@ -23,7 +23,9 @@ DOORS = {
     "lab": Door("labkit.lab:main", "Open JupyterLab on the first page of the labs."),
     "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
     "grade": Door("grader.cli:grade", "Grade every submission of a class."),
-    "workspace": Door("labkit.workspace:main", "Begin a lesson anew; your work is set aside, never deleted."),
+    "workspace": Door(
+        "labkit.lab_folder:main", "Lay your lab down, look at it, or begin anew; old work is kept."
+    ),
     "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
 }
 

@@ -291,7 +291,7 @@ def _refuse_while_running(lab: Path) -> None:
 # --- The door ---
 
 
-@click.group(name="workspace")
+@click.group(name="workspace", epilog="Example: statelab workspace status")
 def main() -> None:
     """Lay down, look at and begin anew what you work on; old work is set aside, never deleted."""
 
