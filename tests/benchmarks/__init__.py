@@ -1,0 +1,1 @@
+"""Speed of the kit, as ratios within one run: `python -m tests.benchmarks` (docs/performance.md)."""
