@@ -124,7 +124,9 @@ async def _cancel(lab: Lab, trial: Trial, cancel: list[int], turns: int) -> None
     for place, (kind, data) in enumerate(appends):
         if kept[place] or (place in cancel and kind in on_disk):
             history.append(Event(len(history) + 1, kind, data))
-        if place in cancel and not kept[place] and turns == 0 and told["written"] == 0:
+        if (
+            place in cancel and not kept[place] and place > told["written"]
+        ):  # only the next one may have begun
             trial.require(
                 kind not in on_disk,
                 Text("没开始的追加被整个丢掉", "an append that had not begun is dropped whole"),

@@ -173,7 +173,8 @@ async def only_a_torn_tail_is_ignored(lab: Lab) -> None:
         good = whole.rindex(b"\n", 0, -1) + 1  # where the last record begins, in bytes
         size = len(whole[good:].rstrip())
         for cut in (1, lab.draw.randrange(2, size - 1), size - 1):
-            await _reads_up_to_the_tear(lab, events, whole[: good + cut], cut)
+            await _reads_up_to_the_tear(lab, events, whole[: good + cut])
+        await _reads_up_to_the_tear(lab, events, whole[:good] + '{"sequence":9,"type":"读'.encode()[:-1])
         ended = Trial(
             "S14", "截断最后一条记录，却补上换行", "Cut the last record, but let a newline stand behind it"
         )
@@ -181,9 +182,12 @@ async def only_a_torn_tail_is_ignored(lab: Lab) -> None:
         await ended.corrupt_at(lab.store().read(), len(events))
 
 
-async def _reads_up_to_the_tear(lab: Lab, events: list[Event], raw: bytes, cut: int) -> None:
+async def _reads_up_to_the_tear(lab: Lab, events: list[Event], raw: bytes) -> None:
     """All but the last event are read, and the file stays as it is."""
-    trial = Trial("S14", f"把最后一条记录截到 {cut} 字节再读", f"Cut the last record to {cut} bytes and read")
+    size = len(raw) - raw.rindex(b"\n") - 1
+    trial = Trial(
+        "S14", f"日志末尾撕裂，留下 {size} 字节；读取", f"The log ends in {size} torn bytes; read it"
+    )
     lab.plant(LOG, raw)
     trial.same_events(await trial.gives(lab.store().read()), events[:-1])
     trial.require(

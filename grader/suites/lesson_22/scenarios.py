@@ -1,7 +1,7 @@
 """What plain calls cannot carry, written to run beside the student's code. Sent as text, never run over here.
 
-Each scenario is `async def name(lesson, folder, given)`, complete in itself but for the shared `attempt`, and
-returns plain JSON. It only tells what happened; every judgement is made by the check that sent it.
+Each scenario is `async def name(lesson, folder, given)`, complete in itself but for `attempt` and `overwrite`,
+and returns plain JSON. It only tells what happened; every judgement is made by the check that sent it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def source_of(scenario: Callable[..., Any]) -> str:
-    """Give the text to send: the modules imported above, `attempt`, the scenario, and the name it is called by."""
+    """Give the text to send: the modules imported above, the shared functions, the scenario under its name."""
     imports = [f"import {name}" for name, value in globals().items() if isinstance(value, ModuleType)]
     head = "\n".join(["from __future__ import annotations", *imports])
-    functions = [inspect.getsource(function) for function in (attempt, scenario)]
+    functions = [inspect.getsource(function) for function in (attempt, overwrite, scenario)]
     return "\n\n".join([head, *functions, f"scenario = {scenario.__name__}\n"])
 
 
@@ -44,6 +44,13 @@ async def attempt(call: Any) -> dict[str, Any]:
         names = [kind.__name__ for kind in type(error).__mro__]
         return {"error": names, "line": line if type(line) is int else None}
     return {"events": [told(event) for event in found]} if isinstance(found, list) else {"event": told(found)}
+
+
+def overwrite(path: Any, raw: bytes) -> None:
+    """Give a file other bytes in place. Not by emptying it first: some file systems then flush it, a thousandfold."""
+    with path.open("r+b") as file:
+        file.write(raw)
+        file.truncate()
 
 
 async def resolve_order(lesson: Any, folder: Any, given: Any) -> Any:
@@ -272,8 +279,9 @@ async def read_each(lesson: Any, folder: Any, given: Any) -> Any:
     cases = [base[:at] + bytes([byte]) + base[at + 1 :] for at, byte in given.get("changes", [])]
     cases += [base[:length] for length in given.get("cuts", [])]
     results = []
+    path.write_bytes(base)
     for raw in cases:
-        path.write_bytes(raw)
+        overwrite(path, raw)
         told = await attempt(lesson.JsonlSessionStore(path).read)
         if "events" in told:
             text = json.dumps(told["events"], sort_keys=True, separators=(",", ":"))
@@ -300,8 +308,8 @@ async def change_from_outside(lesson: Any, folder: Any, given: Any) -> Any:
     kind, raw = given["type"], bytes.fromhex(given["bytes"])
     for data in given["before"]:
         await store.append(kind, data)
-    if given["deed"] == "write":  # the same file, other bytes
-        path.write_bytes(raw)
+    if given["deed"] == "write":
+        overwrite(path, raw)
     elif given["deed"] == "vanish":
         path.unlink()
     elif given["deed"] == "replace":
