@@ -6,11 +6,12 @@ the notebook the kernel was started for (``notebooks/zh/…``), else ``LAB_LANG`
 
 from __future__ import annotations
 
-import locale
 import os
 import tomllib
 from functools import cache
 from pathlib import Path
+
+from labkit import workspace
 
 LANGUAGES = ("zh", "en")
 
@@ -42,8 +43,7 @@ def language() -> str:
     for part in reversed(Path(os.environ.get("JPY_SESSION_NAME", "")).parts):
         if part in LANGUAGES:
             return part
-    wanted = os.environ.get("LAB_LANG") or locale.getlocale()[0] or ""
-    return "zh" if wanted.lower().startswith(("zh", "chinese")) else "en"
+    return workspace.language()
 
 
 def t(key: str, **fields: object) -> str:

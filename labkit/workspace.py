@@ -1,6 +1,7 @@
 """Where things are, and which code the learner is on.
 
-The only reader of ``LAB_TARGET`` (``starter``, ``solution`` or a folder) and ``LAB_STATE`` (the user's own state folder).
+The only reader of ``LAB_TARGET`` (``starter``, ``solution`` or a folder), ``LAB_STATE`` (the user's own state folder) and
+``LAB_LANG`` (``zh`` or ``en``).
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import locale
 import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Literal
 
 import platformdirs
 
@@ -67,6 +70,14 @@ def load_lesson(lesson: str, name: str | None = None, module: str = "") -> Modul
     if package not in sys.modules:
         sys.meta_path.insert(0, _FreshFinder(package, folder))
     return importlib.import_module(f"{package}.{module}" if module else package)
+
+
+def language() -> Literal["zh", "en"]:
+    """Return the learner's language: what ``LAB_LANG`` says, else that of the system."""
+    # The names are read first: Python knows no locale that is set but not installed, as on a bare machine.
+    names = (os.environ.get(name) for name in ("LAB_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
+    wanted = next(filter(None, names), None) or locale.getlocale()[0] or ""
+    return "zh" if wanted.lower().startswith(("zh", "chinese")) else "en"
 
 
 def state_folder() -> Path:

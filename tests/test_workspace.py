@@ -77,3 +77,25 @@ def test_the_state_folder_is_the_users_own_and_private(
 
     assert workspace.state_folder() == tmp_path / "state"
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("settings", "language"),
+    [
+        ({"LAB_LANG": "zh", "LANG": "en_US.UTF-8"}, "zh"),
+        ({"LAB_LANG": "en", "LC_ALL": "zh_CN.UTF-8"}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LC_ALL": "C.UTF-8", "LANG": "zh_CN.UTF-8"}, "en"),
+        ({"LAB_LANG": "", "LANG": "zh_TW.UTF-8"}, "zh"),
+    ],
+)
+def test_the_language_is_the_learners(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], language: str
+) -> None:
+    """LAB_LANG says it, else the system's settings, also where that locale is not installed."""
+    for name in ("LAB_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+
+    assert workspace.language() == language
