@@ -111,8 +111,8 @@ def _show_closing(console: Console, outcome: Outcome, lesson: LessonOutcome, lan
 def show_class(console: Console, outcomes: Iterable[Outcome], language: Language) -> None:
     """Show one row per submission: verdict, scores by lesson, points, and where the student should look first."""
     table = Table(box=SIMPLE_HEAD)
-    for column in ("submission", "verdict", "lesson", "required", "extended", "points", "first-failure"):
-        table.add_column(say(column, language, lesson="").strip(), overflow="fold")
+    for column in ("submission", "number", "verdict", "required", "extended", "points", "first-failure"):
+        table.add_column(say(column, language), overflow="fold", no_wrap=column == "first-failure")
     for outcome in outcomes:
         for lesson in outcome.lessons.values():
             table.add_row(*(Line(cell) for cell in _row(outcome, lesson, language)))
@@ -122,10 +122,11 @@ def show_class(console: Console, outcomes: Iterable[Outcome], language: Language
 def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[str]:
     required, extended, points = count(lesson.required), count(lesson.extended), lesson.plain()["points"]
     failed = next((test for test in [*lesson.required, *lesson.extended] if not test.passed), None)
+    verdict = "complete" if outcome.verdict == "ok" and lesson.complete else outcome.verdict
     return [
         printable(outcome.submission),
-        getattr(VERDICTS[outcome.verdict], language),
         lesson.lesson,
+        getattr(VERDICTS[verdict], language),
         f"{required['passed']}/{required['total']}",
         f"{extended['passed']}/{extended['total']}",
         f"{points['earned']:g}/{points['worth']:g}",

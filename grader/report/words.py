@@ -22,7 +22,8 @@ TOPICS: dict[str, tuple[Text, ...]] = {
 """What the required tests of a lesson cover, in their order."""
 
 VERDICTS: dict[str, Text] = {
-    "ok": Text("通过", "ok"),
+    "complete": Text("全部通过", "complete"),
+    "ok": Text("必做通过", "ok"),
     "fail": Text("未通过", "failed"),
     "not-implemented": Text("还没写", "not implemented"),
     "timeout": Text("超时", "out of time"),
@@ -65,10 +66,10 @@ SAID: dict[str, Text] = {
     "yes": Text("是", "yes"),
     "no": Text("否", "no"),
     "submission": Text("提交", "Submission"),
+    "number": Text("课", "Lesson"),
     "verdict": Text("结论", "Verdict"),
     "points": Text("得分", "Points"),
     "first-failure": Text("先看", "Start with"),
-    "left-out": Text("未收取的文件", "Left out"),
 }
 
 
