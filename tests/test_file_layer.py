@@ -141,6 +141,30 @@ def test_every_kind_of_read_can_be_short(layer, tmp_path, op, move):
     os.close(descriptor)
 
 
+def test_a_read_may_end_early(layer, tmp_path):
+    """A read of which nothing comes through looks like the end of the file."""
+    (tmp_path / "a").write_bytes(b"0123456789")
+    layer.arm([{"op": "read", "do": "none"}], root=tmp_path)
+    with open(tmp_path / "a", "rb", buffering=0) as file:
+        assert [file.read(10), file.read(10)] == [b"", b"0123456789"]
+
+
+def test_a_sync_may_lie(layer, tmp_path):
+    """A sync that does nothing looks like one that worked."""
+    layer.arm([{"op": "fsync", "do": "none"}], root=tmp_path)
+    with open(tmp_path / "a", "wb") as file:
+        assert os.fsync(file.fileno()) is None
+
+    assert [entry["did"] for entry in layer.log() if entry["op"] == "fsync"] == ["none"]
+
+
+def test_a_part_in_a_group_leaves_whole_what_moves_no_bytes(layer, tmp_path):
+    """With a group, every write is halved, and files are opened and closed as ever."""
+    layer.arm([{"op": "*", "times": None, "do": "half"}], root=tmp_path)
+
+    assert write_at_once(tmp_path / "a", b"123456") == 3
+
+
 @pytest.mark.parametrize(
     ("op", "act"),
     [
@@ -349,6 +373,12 @@ def test_every_rule_counts_and_the_first_one_acts(layer, tmp_path):
         ({"op": "fsync", "do": "half"}, "needs an operation that moves bytes"),
         ({"op": "write", "do": "EIO", "nth": 0}, "counted from 1"),
         ({"op": "write", "do": "EIO", "nht": 2}, 'unknown field "nht"'),
+        ({"op": "write", "do": "EIO", "nth": "2"}, "wrong type"),
+        ({"op": "write", "do": 5}, "wrong type"),
+        ({"op": 5, "do": "EIO"}, "wrong type"),
+        (5, "wrong type"),
+        ({"op": "open", "do": "none"}, '"open" has to give something'),
+        ({"op": "change", "do": "none"}, '"change" has to give something'),
     ],
 )
 def test_a_rule_that_cannot_be_meant_is_refused(layer, tmp_path, rule, complaint):

@@ -24,7 +24,8 @@ A rule is plain JSON. Only `op` and `do` are required:
               end    an error's name such as "ENOSPC", or "kill" (ends the process, nothing is flushed)
             A part without an end returns a short count, as a real disk may. An end without a part means that
             nothing was done. "full,EIO" fails although everything was written ("raise-after" says the same);
-            "half,kill" dies in the middle of a write; "full" alone changes nothing.
+            "half,kill" dies in the middle of a write; "none" alone makes a sync lie; "full" alone only waits.
+            With a group, "short" and "half" leave whole what moves no bytes, unless an end follows.
     until   with "hold": go on when so many operations have come; without it, at `release()` or `disarm()`
     seconds "hold": go on after so long at the latest (10); "slow": how long to wait (0.05)
 
@@ -32,7 +33,7 @@ The first rule whose turn it is acts; every rule counts. "hold" makes a race cer
 their first write have all finished reading. A store that never lets two in cannot fill such a barrier, so it
 is let go after `seconds`, and the log says how many had come.
 
-A log entry: `op`, `path` (below root), `to` (second path of a rename or link, else null), `size` (bytes asked
+A log entry: `op`, `path` (below root, "." for the root itself), `to` (second path of a rename or link, else null), `size` (bytes asked
 for, else null), `did` (the words that acted, "full" for a plain operation), `arrived` (hold only).
 
 Not seen: C extensions that write by themselves, `mmap`, `sqlite3`, the import system, and child processes
@@ -105,6 +106,7 @@ OPERATIONS: dict[str, Operation] = {
     "scandir": Operation(("path",)),
 }
 _GROUPS = ("change", "*")
+_GIVES_A_VALUE = {"open", "stat", "lstat", "fstat", "listdir", "scandir", *_GROUPS}
 _RULE_FIELDS = ("op", "do", "match", "nth", "times", "until", "seconds")
 
 
@@ -142,7 +144,7 @@ class Fault(NamedTuple):
 
     def bytes_through(self, size: int | None) -> int | None:
         """Say how many of `size` bytes go through; None means the whole operation, as it was asked."""
-        if self.part == "full":
+        if self.part == "full" or (size is None and self.part != "none" and not self.end):
             return None
         if self.part == "none" or size is None:
             return 0
@@ -180,6 +182,11 @@ class Rule:
             raise ValueError(
                 f'"{self.fault.part}" needs an operation that moves bytes, and {byteless[0]} does not'
             )
+        valued = self.ops & _GIVES_A_VALUE
+        if valued and self.fault.part == "none" and not self.fault.end:
+            raise ValueError(
+                f'"none" needs an error or "kill" after it, as "{min(valued)}" has to give something'
+            )
         if min(self.nth, self.times, self.until) < 1:
             raise ValueError("nth, times and until are counted from 1")
 
@@ -198,15 +205,17 @@ class Rule:
 
 def _rule(number: int, plain: dict[str, Any]) -> Rule:
     """Make a rule of plain JSON; ValueError says which rule is wrong, and how."""
-    unknown = [field for field in plain if field not in _RULE_FIELDS]
-    missing = [field for field in ("op", "do") if field not in plain]
-    if unknown or missing:
-        what = f'unknown field "{unknown[0]}"' if unknown else f'field "{missing[0]}" is missing'
-        raise ValueError(f"rule {number}: {what}; the fields are {', '.join(_RULE_FIELDS)}")
     try:
+        unknown = [field for field in plain if field not in _RULE_FIELDS]
+        missing = [field for field in ("op", "do") if field not in plain]
+        if unknown or missing:
+            what = f'unknown field "{unknown[0]}"' if unknown else f'field "{missing[0]}" is missing'
+            raise ValueError(f"{what}; the fields are {', '.join(_RULE_FIELDS)}")  # noqa: TRY301
         return Rule(**plain)
     except ValueError as error:
         raise ValueError(f"rule {number}: {error}") from None
+    except (TypeError, AttributeError):
+        raise ValueError(f"rule {number}: a value has the wrong type: {plain!r}") from None
 
 
 class Plan:
@@ -287,10 +296,10 @@ class Interposed:
         if rule.fault.wait:
             plan.wait(rule, entry)
         through = rule.fault.bytes_through(call.size)
-        result = 0
+        result = None
         if through is None or call.op == "close":  # a close that fails has closed all the same
             result = self.real(*call.args, **call.kwargs)
-        elif through:
+        elif through or (call.operation.moves and not rule.fault.end):
             result = self.real(*_shortened(call, through), **call.kwargs)
         if rule.fault.end == "kill":
             _die()
