@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import locale
-import os
 from typing import Literal
 
 from grader.suites.check import Text
+from labkit.workspace import language
 
 Language = Literal["zh", "en"]
 
@@ -79,6 +78,5 @@ def say(key: str, language: Language, **values: object) -> str:
 
 
 def chosen_language(asked: str | None = None) -> Language:
-    """Give the language asked for, else `LAB_LANG`, else the system's: Chinese for a Chinese system, or English."""
-    name = asked or os.environ.get("LAB_LANG") or locale.getlocale()[0] or ""
-    return "zh" if name.lower().startswith(("zh", "chinese")) else "en"
+    """Give the language asked for (``zh`` or ``en``), else the learner's."""
+    return language() if asked is None else "zh" if asked == "zh" else "en"
