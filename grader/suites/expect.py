@@ -154,15 +154,14 @@ class Trial:
 
 
 def show_error(error: Exception) -> Text:
-    """Say what was raised: its class, its text without anything that may have been drawn, its place if known."""
+    """Say what was raised: its class, and its text without anything that may have been drawn."""
     if isinstance(error, CorruptLog):
         line = show_value(error.line)
         return Text(f"CorruptLogError（第 {line.zh} 行）", f"CorruptLogError (line {line.en})")
     name = error.name if isinstance(error, StudentError) else type(error).__name__
     text = redacted(error.text if isinstance(error, StudentError) else str(error))
-    place = " ".join(filter(None, getattr(error, "__notes__", ())))
     shown = f"{name}: {text}" if text else name
-    return Text(f"{shown}（{place}）", f"{shown} ({place})") if place else Text(shown, shown)
+    return Text(shown, shown)
 
 
 def show_value(value: object) -> Text:

@@ -274,6 +274,14 @@ async def reading_beside_appends(lab: Lab) -> None:
             Text("从 1 开始、不回退的前缀", "a prefix from 1 that never shrinks"),
             Text("不是这样的前缀", "no such prefix"),
         )
+        trial.require(
+            len(numbers) <= told["lines"],
+            Text("只读到磁盘上已有的记录", "only records that are on disk are read"),
+            Text(
+                f"读到 {len(numbers)} 条，磁盘上 {told['lines']} 条",
+                f"{len(numbers)} read, {told['lines']} on disk",
+            ),
+        )
         longest = len(numbers)
     trial.disk_holds(lab, events)
     trial.require(

@@ -254,14 +254,21 @@ async def event_loops(lesson: Any, folder: Any, given: Any) -> Any:
 
 
 async def read_beside_appends(lesson: Any, folder: Any, given: Any) -> Any:
-    """Read again and again while a queue of appends is written; tell the numbers of every read."""
-    store = lesson.JsonlSessionStore(folder / given["name"])
+    """Read again and again while a queue of appends is written.
+
+    Each read is told by its numbers, and by how many ended lines stood on disk right after it.
+    """
+    path = folder / given["name"]
+    store = lesson.JsonlSessionStore(path)
     handles = [asyncio.ensure_future(store.append(kind, data)) for kind, data in given["appends"]]
     reads = []
     while True:
         ended = all(handle.done() for handle in handles)
         told = await attempt(store.read)
-        reads.append(told if "error" in told else {"numbers": [event[0] for event in told["events"]]})
+        if "events" in told:
+            lines = path.read_bytes().count(b"\n") if path.exists() else 0
+            told = {"numbers": [event[0] for event in told["events"]], "lines": lines}
+        reads.append(told)
         if ended:
             break
         await asyncio.sleep(0)

@@ -1,0 +1,46 @@
+"""Runs checks of a suite for pytest: in process, or as the grader does; what a check raises is its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+from grader.direct import direct_lab
+from grader.grade import grade_submission
+from grader.lab import STUDENT_ERRORS
+from grader.outcome import Finding
+from grader.settings import load_settings
+from grader.suites.check import Check, CheckFailed
+
+DEADLINE_SECONDS = 60
+"""So long may one check take in process: for the store that never answers, not for the slow machine."""
+
+
+def in_process(check: Check, package: Path, folder: Path, seed: object) -> Exception | None:
+    """Run one check on the lesson folder `package`; give what the rule or the student's code had to say."""
+
+    async def run() -> None:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await check.run(lab)
+
+    folder.mkdir()
+    with direct_lab(package, folder, Random(f"{seed} {check.id}"), faults=check.faults) as lab:
+        try:
+            asyncio.run(run())
+        except (CheckFailed, *STUDENT_ERRORS) as error:
+            return error
+    return None
+
+
+def over_the_pipe(submission: Path, lesson: str) -> dict[str, Finding]:
+    """Grade one lesson of a submission as every verdict is made; give the findings by check."""
+    findings: dict[str, Finding] = {}
+    grade_submission(
+        submission.name,
+        submission,
+        [lesson],
+        load_settings(),
+        lambda check, found: findings.update({check.id: found}),
+    )
+    return findings
