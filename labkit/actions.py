@@ -246,20 +246,18 @@ async def _verdict(raw: bytes, size: int, copy: Path, open_store: OpenStore) -> 
 # --- Checking and remembering ---
 
 
+_STATELAB = (sys.executable, "-c", "from labkit.cli import main; main()")
+
+
 def verify_command(lesson: str, target: str | None = None) -> list[str]:
     """Return the command line that grades one lesson's code in a process of its own."""
     where = target or workspace.target()
-    return [
-        sys.executable,
-        "-c",
-        "from labkit.cli import main; main()",
-        "verify",
-        "--lesson",
-        lesson,
-        "--target",
-        where,
-        "--json",
-    ]
+    return [*_STATELAB, "verify", "--lesson", lesson, "--target", where, "--json"]
+
+
+def gate_command(lesson: str) -> list[str]:
+    """Return the command line that runs a lesson's suite on the stores known to be wrong."""
+    return [*_STATELAB, "gate", "--lesson", lesson, "--json"]
 
 
 def remember_prediction(question: str, answer: str) -> None:
