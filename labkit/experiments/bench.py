@@ -25,6 +25,8 @@ from labkit.words import t
 PATIENCE_SECONDS = 5.0
 """How long one call may take before it counts as unanswered."""
 LOG = "task.jsonl"
+NO_ANSWER = "…"
+"""Stands for the answer of something that was done and answers nothing."""
 
 OpenStore = Callable[[Path], Any]
 Script = Callable[["Bench"], Awaitable[None]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from itertools import islice
 from typing import Any
 
 from labkit import words
-from labkit.experiments.bench import LOG, Call, Seen, Side
+from labkit.experiments.bench import LOG, NO_ANSWER, Call, Seen, Side
 from labkit.views import Outcome, ReadReport
 from labkit.views.task_state import label
 from labkit.words import t
@@ -21,9 +22,10 @@ _STYLE = """<style>
 .seen section{flex:1 1 300px;min-width:0;border:1px solid var(--jp-border-color1);border-radius:6px;padding:8px 12px}
 .seen h4{margin:0 0 6px;font-size:14px}
 .seen p{margin:6px 0 2px}
-.seen ol,.seen ul{margin:0;padding:0;list-style:none;font-family:var(--jp-code-font-family);font-size:12px}
+.seen ol,.seen ul{margin:0!important;padding:0!important;list-style:none;font-family:var(--jp-code-font-family);font-size:12px}
 .seen li{white-space:pre-wrap;overflow-wrap:anywhere;padding:1px 0}
 .seen .n{color:var(--jp-ui-font-color2);user-select:none}
+.seen-table th,.seen-table td{text-align:left!important}
 .seen .torn{text-decoration:underline wavy}
 </style>"""
 
@@ -63,6 +65,8 @@ def _title(name: str) -> str:
 
 
 def _call(call: Call) -> str:
+    if call.answer == NO_ANSWER:
+        return f"<li>· {escape(call.text)}</li>"
     failed = isinstance(call.answer, str) and "Error" in call.answer
     return f"<li>{'✗' if failed else '✓'} {escape(call.text)} → {escape(_answer(call.answer))}</li>"
 
@@ -148,6 +152,26 @@ def graded_table(graded: dict[str, list[dict[str, Any]]]) -> str:
     return _table([t("check.required"), *names], body)
 
 
+def gate_table(tests: Iterable[dict[str, Any]], mutants: Iterable[dict[str, Any]]) -> str:
+    """Return the mutants as rows and the tests as columns: which stopped which, and which was meant to."""
+    language, columns = words.language(), list(tests)
+    rows = [
+        [mutant["idea"][language], *(_stopped(test["id"], mutant) for test in columns)] for mutant in mutants
+    ]
+    legend = "".join(
+        f"<li><code>{escape(test['id'])}</code> {escape(test['title'][language])}</li>" for test in columns
+    )
+    key = escape(t("seen.gate-key"))
+    table = _table([t("seen.mutant"), *(test["id"].removeprefix("22-") for test in columns)], rows)
+    return f"{table}<p>{key}</p><details><summary>{escape(t('seen.gate-tests'))}</summary><ul>{legend}</ul></details>"
+
+
+def _stopped(test: str, mutant: dict[str, Any]) -> str:
+    if test not in mutant["failed"]:
+        return "·"
+    return "✗!" if test == mutant["caught_by"] else "✗"
+
+
 def _ended(test: dict[str, Any], language: str) -> str:
     if test["status"] == "pass":
         return f"✓ {t('check.pass')}"
@@ -157,4 +181,4 @@ def _ended(test: dict[str, Any], language: str) -> str:
 def _table(head: list[str], body: list[list[str]]) -> str:
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
-    return f"<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"{_STYLE}<table class='seen-table'><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"

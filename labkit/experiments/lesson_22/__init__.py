@@ -18,7 +18,7 @@ from labkit.experiments.lesson_22.ordering import (
     race_for_a_number,
     reader_changes_its_copy,
 )
-from labkit.experiments.lesson_22.proving import both_directions
+from labkit.experiments.lesson_22.proving import both_directions, mutants
 from labkit.experiments.lesson_22.reading import (
     cut_array_and_log,
     cut_at_every_byte,
@@ -53,6 +53,7 @@ __all__ = [
     "impossible_event",
     "kill_two_agents",
     "lost_completion",
+    "mutants",
     "newline_missing",
     "no_history",
     "not_json",

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labkit import actions, workspace
-from labkit.experiments.bench import LOG, Call, Seen, Side, fresh_folder, side_of
+from labkit.experiments.bench import LOG, NO_ANSWER, Call, Seen, Side, fresh_folder, side_of
 from labkit.views import LogReader, task_state
 
 
@@ -42,7 +42,7 @@ class Agent:
         """End it at once: no handler runs, nothing is flushed."""
         with self._child:
             self._child.kill()
-        self.calls.append(Call("SIGKILL", "…"))
+        self.calls.append(Call("SIGKILL", NO_ANSWER))
 
     def side(self, name: str) -> Side:
         """Return what it did, and what lies in its folder now."""

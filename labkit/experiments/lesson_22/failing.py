@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from labkit.experiments.bench import Bench, Seen, compare
+from labkit.experiments.bench import NO_ANSWER, Bench, Seen, compare
 from labkit.experiments.lesson_22.reading import records
 from labkit.faults import file_layer
 from labkit.naive import CachingStore, GluingStore, HoleStore, PoisonedStore
@@ -24,9 +24,9 @@ async def one_line_more() -> Seen:
             await bench.append("note", {"text": "first line\nsecond line"})
         after = bench.path.read_bytes()
         same = hashlib.sha256(after[: len(before)]).digest() == hashlib.sha256(before).digest()
-        bench.note("0A", after[len(before) :].count(b"\n"))
-        bench.note("SHA-256(old) == SHA-256(new[:old])", same)
-        bench.note("write()", sum(entry["op"] == "write" for entry in file_layer.log()))
+        bench.note("new.count(b'\\n')", after[len(before) :].count(b"\n"))
+        bench.note("sha256(old) == sha256(old, afterwards)", same)
+        bench.note("os.write calls", sum(entry["op"] == "write" for entry in file_layer.log()))
 
     return await compare("one-line-more", script)
 
@@ -66,7 +66,7 @@ async def edited_outside() -> Seen:
         await bench.append("c")
         with bench.path.open("ab") as file:
             file.write(records(4))
-        bench.note("echo … >> task.jsonl", "…")
+        bench.note("echo … >> task.jsonl", NO_ANSWER)
         await bench.append("d")
         await bench.read()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit import actions
-from labkit.experiments.bench import Bench, Seen, compare
+from labkit.experiments.bench import NO_ANSWER, Bench, Seen, compare
 from labkit.naive import CoroutineStore, LateStore, LuckyStore, UnsafeStore, WriteLockedStore
 from labkit.naive.habits import PreparingStore
 
@@ -63,7 +63,7 @@ async def awaited_backwards() -> Seen:
     async def script(bench: Bench) -> None:
         first = bench.store.append("a", "a long story, told in many words")
         second = bench.store.append("b", "b")
-        bench.note("c1 = append('a', …); c2 = append('b', …)", "…")
+        bench.note("c1 = append('a', …); c2 = append('b', …)", NO_ANSWER)
         await bench.call("await c2", lambda: second)
         await bench.call("await c1", lambda: first)
 

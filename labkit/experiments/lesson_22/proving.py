@@ -72,10 +72,44 @@ def _lay_down_starter(folder: Path) -> None:
         path.write_bytes(raw)
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Which check failed which mutant: what ``statelab gate`` found, as plain values."""
+
+    tests: tuple[dict[str, Any], ...]
+    mutants: tuple[dict[str, Any], ...]
+
+    @property
+    def survivors(self) -> list[str]:
+        """Ids of the mutants that the check meant for them let through."""
+        return [mutant["id"] for mutant in self.mutants if not mutant["caught"]]
+
+    def failed_by(self, mutant: str) -> list[str]:
+        """Return the ids of the checks that failed one mutant. Raises: KeyError."""
+        return list({one["id"]: one["failed"] for one in self.mutants}[mutant])
+
+    def _repr_html_(self) -> str:
+        from labkit.experiments.cards import gate_table  # noqa: PLC0415 — as in Seen
+
+        return gate_table(self.tests, self.mutants)
+
+
+async def mutants() -> Gate:
+    """Run the suite on the eleven stores that are wrong on purpose (C22-24)."""
+    found = await _statelab(actions.gate_command("22"))
+    return Gate(tuple(found["tests"]), tuple(found["mutants"]))
+
+
 async def _grade(target: str) -> Graded:
+    found = await _statelab(actions.verify_command("22", target))
+    return Graded(tuple(found["lessons"]["22"]["tests"]))
+
+
+async def _statelab(command: list[str]) -> dict[str, Any]:
+    """Run the kit's own command in a process of its own; 1 means that something did not pass, and is an answer."""
     done = await asyncio.to_thread(
         subprocess.run,
-        actions.verify_command("22", target),
+        command,
         cwd=workspace.kit_root(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -83,6 +117,7 @@ async def _grade(target: str) -> Graded:
     )
     if done.returncode not in (0, 1):
         raise RuntimeError(
-            f"verify {target}: exit code {done.returncode}; run statelab verify --lesson 22 in a terminal"
+            f"statelab: exit code {done.returncode}; run statelab verify --lesson 22 in a terminal"
         )
-    return Graded(tuple(json.loads(done.stdout)["lessons"]["22"]["tests"]))
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
