@@ -1,7 +1,7 @@
 """The lab in process: for a developer with a debugger, on the solution, the mutants and harmless samples.
 
 No verdict comes from here: the code under test shares the process with the assertions. What the pipe does at its
-border (plain JSON only, errors by name) is done here too, so that one suite gives one answer over both.
+border (plain JSON only, errors by name) is done here by the same code, so that one suite gives one answer over both.
 The file layer sees this side's own looks at the disk as well, when a check looks while a fault is armed.
 """
 
@@ -15,7 +15,8 @@ import sys
 from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from grader.lab import Cancelled, Event, Handle, Lab, Store, StudentError, rebuild_error
+from grader.child import host
+from grader.lab import Cancelled, Event, Handle, Lab, Store, rebuild_error
 from grader.work_folder import names_below, plant_file, read_plain_file
 from labkit.faults import file_layer
 
@@ -54,12 +55,15 @@ class DirectLab:
         self.folder = folder
         self.draw = draw
         self._package = package
-        self._handles: list[DirectHandle] = []
-        self._lesson = _load(package)
+        self._load()
+
+    def _load(self) -> None:
+        self._lesson = _load(self._package)
+        self._border = Border(self._package, self._lesson)
 
     def store(self, name: str = "events.jsonl") -> Store:
         """Open a new instance; what its constructor raises comes from the first await, as over the pipe."""
-        return DirectStore(self._lesson, self.folder / name, self._handles)
+        return DirectStore(self._lesson, self.folder / name, self._border)
 
     def disk(self, name: str = "events.jsonl") -> bytes:
         """Look at what is on disk now."""
@@ -76,7 +80,7 @@ class DirectLab:
     async def restart(self) -> None:
         """Load the student's modules anew."""
         self.close()
-        self._lesson = _load(self._package)
+        self._load()
 
     async def arm(self, rules: Sequence[Rule]) -> None:
         """Arm faults below the folder."""
@@ -89,26 +93,55 @@ class DirectLab:
 
     async def scenario(self, source: str, given: Any = None) -> Any:
         """Run trusted source beside the student's code."""
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Any] = {"__name__": "scenario"}
         exec(compile(source, "<scenario>", "exec"), namespace)  # noqa: S102 - the suite's own text
-        with _border():
-            return _plain(await namespace["scenario"](self._lesson, self.folder, _plain(given)))
+        with self._border.crossed():
+            return host.plain(await namespace["scenario"](self._lesson, self.folder, _copied(given)))
 
     def close(self) -> None:
         """Forget the student's modules and whatever was never awaited."""
-        for handle in self._handles:
-            handle.drop()
-        self._handles.clear()
+        self._border.drop_unawaited()
         prefix = self._lesson.__name__
         for name in [name for name in sys.modules if name == prefix or name.startswith(prefix + ".")]:
             del sys.modules[name]
 
 
+class Border:
+    """What the pipe does to errors on their way out, done here by the same code; and what is under way."""
+
+    def __init__(self, package: Path, lesson: ModuleType) -> None:
+        self._describer = host.Describer(package)
+        self._describer.know(getattr(lesson, "CorruptLogError", None), "CorruptLogError")
+        self._handles: list[DirectHandle] = []
+
+    @contextlib.contextmanager
+    def crossed(self) -> Iterator[None]:
+        """Let out what the student's code raises as the error that a check sees."""
+        try:
+            yield
+        except Exception as error:
+            told = self._describer.describe(error, "await")
+            rebuilt = rebuild_error(told["types"], told["attrs"], told["text"])
+            rebuilt.add_note(told["where"])
+            raise rebuilt from error
+
+    def handle(self, awaitable: Any) -> DirectHandle:
+        """Make the handle of one call."""
+        self._handles.append(DirectHandle(awaitable, self))
+        return self._handles[-1]
+
+    def drop_unawaited(self) -> None:
+        """Let go of coroutines that nobody awaited, without a warning."""
+        for handle in self._handles:
+            handle.drop()
+        self._handles.clear()
+
+
 class DirectStore:
     """See `grader.lab.Store`."""
 
-    def __init__(self, lesson: ModuleType, path: Path, handles: list[DirectHandle]) -> None:
-        self._handles = handles
+    def __init__(self, lesson: ModuleType, path: Path, border: Border) -> None:
+        self._border = border
         try:
             self._student: Any = lesson.JsonlSessionStore(path)
         except Exception as error:  # noqa: BLE001 - whatever it is, it comes from the first await
@@ -117,23 +150,23 @@ class DirectStore:
     def append(self, type: str, data: object) -> Handle:  # noqa: A002
         """Call the student's `append` now."""
         try:
-            awaitable = self._student.append(type, _plain(data))
+            awaitable = self._student.append(type, _copied(data))
         except Exception as error:  # noqa: BLE001 - whatever it is, it comes from the await
             awaitable = _fail(error)
-        self._handles.append(DirectHandle(awaitable))
-        return self._handles[-1]
+        return self._border.handle(awaitable)
 
     async def read(self) -> list[Event]:
         """Await the student's `read`."""
-        with _border():
-            return [_as_event(event) for event in _list(await self._student.read())]
+        with self._border.crossed():
+            return [Event(*event) for event in host.events(await self._student.read())]
 
 
 class DirectHandle:
     """See `grader.lab.Handle`."""
 
-    def __init__(self, awaitable: Any) -> None:
+    def __init__(self, awaitable: Any, border: Border) -> None:
         self._awaitable = awaitable
+        self._border = border
         self._awaited = False
         self._cancelled = False
 
@@ -146,8 +179,8 @@ class DirectHandle:
             raise Cancelled
         self._awaited = True
         try:
-            with _border():
-                return _as_event(await self._awaitable)
+            with self._border.crossed():
+                return Event(*host.event(await self._awaitable))
         except asyncio.CancelledError:
             if self._cancelled or (asyncio.isfuture(self._awaitable) and self._awaitable.cancelled()):
                 raise Cancelled from None
@@ -160,7 +193,7 @@ class DirectHandle:
             self._awaitable.cancel()
 
     def drop(self) -> None:
-        """Let go of a coroutine that nobody awaited, without a warning."""
+        """Close a coroutine that nobody awaited."""
         if not self._awaited and asyncio.iscoroutine(self._awaitable):
             self._awaitable.close()
 
@@ -194,31 +227,6 @@ def _load(package: Path) -> ModuleType:
     return module
 
 
-def _plain(value: object) -> Any:
-    try:
-        return json.loads(json.dumps(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise StudentError(type(error).__name__, "gave a value that is not plain JSON") from None
-
-
-def _list(found: object) -> list[Any]:
-    if type(found) is not list:
-        raise StudentError("TypeError", "read: did not return a list")
-    return found
-
-
-def _as_event(event: Any) -> Event:
-    return Event(*_plain([event.sequence, event.type, event.data]))
-
-
-@contextlib.contextmanager
-def _border() -> Iterator[None]:
-    """Let an error of the student's code out as the pipe would."""
-    try:
-        yield
-    except StudentError:
-        raise
-    except Exception as error:
-        names = [kind.__name__ for kind in type(error).__mro__]
-        attrs = {name: getattr(error, name) for name in ("line", "path", "errno") if hasattr(error, name)}
-        raise rebuild_error(names, attrs, str(error)) from error
+def _copied(value: object) -> Any:
+    """Give what would arrive over the pipe: the same JSON, no shared object."""
+    return json.loads(json.dumps(value))

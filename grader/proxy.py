@@ -115,6 +115,8 @@ class PipedLab:
         self._children = children
         self._channel = channel
         self._faults = faults
+        # A store may own a thread, and the check before had many: nobody can call those any more.
+        channel.post(op="forget", id=channel.new_id())
 
     def store(self, name: str = "events.jsonl") -> PipedStore:
         """Open a new instance; what its constructor raises comes from the first await."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import gc
 import importlib.util
 import json
 import os
@@ -156,6 +157,12 @@ class Host:
             deed = getattr(self, f"_do_{operation.pop('op')}")
             deed(operation.pop("id"), **operation)
 
+    def _do_forget(self, _id: int) -> None:
+        """Let go of what the last check opened: a store may own a thread, and threads are limited."""
+        self._stores.clear()
+        self._calls.clear()
+        gc.collect()
+
     def _do_open(self, id_: int, path: str) -> None:
         self._stores[id_] = self._attempt(lambda: self._lesson.JsonlSessionStore(path))
 
@@ -288,6 +295,7 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001 - a student's import may raise anything
         channel.sendall((_encode({"id": 0, "err": describer.describe(error, "load")}) + "\n").encode())
         return
+    gc.freeze()  # so that collecting after each check looks at that check's objects only
     loop = asyncio.new_event_loop()
     run_to_the_end(loop.create_task(serve(channel, lesson, describer, faults)), loop)
 
