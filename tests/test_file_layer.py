@@ -514,7 +514,8 @@ def test_a_barrier_makes_the_race_certain(layer, tmp_path):
 
         assert asyncio.run(race(UnsafeLog(path))) == [1, 1, 1]
         assert [json.loads(line)["sequence"] for line in path.read_bytes().splitlines()] == [1, 1, 1]
-        assert [entry["did"] for entry in layer.log() if entry["op"] == "write"] == ["hold,full"] * 3
+        held = [(entry["did"], entry["went_on"]) for entry in layer.log() if entry["op"] == "write"]
+        assert held == [("hold,full", "together")] * 3
 
 
 def test_a_barrier_that_cannot_fill_lets_go(layer, tmp_path):
@@ -522,7 +523,7 @@ def test_a_barrier_that_cannot_fill_lets_go(layer, tmp_path):
     layer.arm([{"op": "write", "do": "hold", "until": 3, "times": 1, "seconds": 0.01}], root=tmp_path)
 
     assert write_at_once(tmp_path / "a", b"123") == 3
-    assert [entry["arrived"] for entry in layer.log() if entry["op"] == "write"] == [1]
+    assert [(entry["arrived"], entry["went_on"]) for entry in layer.log()[-2:-1]] == [(1, "timeout")]
 
 
 @pytest.mark.parametrize("let_go", ["release", "disarm"])
@@ -539,6 +540,7 @@ def test_a_held_operation_goes_on_when_it_is_let_go(layer, tmp_path, let_go):
 
     assert held == b""
     assert (tmp_path / "a").read_bytes() == b"123"
+    assert [entry["went_on"] for entry in layer.log() if entry["op"] == "write"] == ["released"]
 
 
 def test_a_hold_may_end_in_a_fault(layer, tmp_path):
@@ -562,14 +564,40 @@ def test_slow_only_takes_its_time(layer, tmp_path):
 # What it leaves alone
 
 
+def everything_replaced() -> list[object]:
+    supports = [set(support) for support in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)]
+    return [getattr(os, op) for op in file_layer.OPERATIONS] + [open, io.open, io.FileIO, *supports]
+
+
 def test_uninstalling_puts_everything_back():
     """After `uninstall` the functions are the very ones from before, also after installing twice."""
-    before = [getattr(os, op) for op in file_layer.OPERATIONS], open, io.open, io.FileIO
+    before = everything_replaced()
     file_layer.install()
     file_layer.install()
     file_layer.uninstall()
 
-    assert ([getattr(os, op) for op in file_layer.OPERATIONS], open, io.open, io.FileIO) == before
+    assert everything_replaced() == before
+
+
+def test_a_replaced_function_still_passes_for_the_real_one(layer):
+    """It keeps its name, is no method of a class that keeps it, and is known to take folder descriptors."""
+
+    class Keeper:
+        unlink = os.unlink
+
+    assert (os.unlink.__name__, os.write.__doc__) == ("unlink", os.write.__wrapped__.__doc__)
+    with pytest.raises(FileNotFoundError):
+        Keeper().unlink("/nowhere/at/all")
+    assert os.unlink in os.supports_dir_fd
+    assert os.listdir in os.supports_fd
+    assert os.stat in os.supports_follow_symlinks
+
+
+def test_a_closed_file_is_forgotten(layer, tmp_path):
+    """Nothing is remembered of a descriptor that is closed."""
+    write_at_once(tmp_path / "a", b"x")
+
+    assert layer._open_files == {}
 
 
 def test_wrong_arguments_get_the_real_error(layer, tmp_path):

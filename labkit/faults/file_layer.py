@@ -33,8 +33,9 @@ The first rule whose turn it is acts; every rule counts. "hold" makes a race cer
 their first write have all finished reading. A store that never lets two in cannot fill such a barrier, so it
 is let go after `seconds`, and the log says how many had come.
 
-A log entry: `op`, `path` (below root, "." for the root itself), `to` (second path of a rename or link, else null), `size` (bytes asked
-for, else null), `did` (the words that acted, "full" for a plain operation), `arrived` (hold only).
+A log entry: `op`, `path` (below root, "." for the root itself), `to` (second path of a rename or link, else
+null), `size` (bytes asked for, else null), `did` (the words that acted, "full" for a plain operation); of a
+hold also `arrived` (how many had come) and `went_on` ("together", "released" or "timeout").
 
 Not seen: C extensions that write by themselves, `mmap`, `sqlite3`, the import system, and child processes
 that install no layer of their own. A function taken by `from os import write` before `install` stays plain.
@@ -256,8 +257,12 @@ class Plan:
         with self.moved_on:
             rule.arrived += 1
             self.moved_on.notify_all()
-            self.moved_on.wait_for(lambda: self.released or rule.arrived >= rule.until, rule.seconds)
+            in_time = self.moved_on.wait_for(
+                lambda: self.released or rule.arrived >= rule.until, rule.seconds
+            )
             entry["arrived"] = rule.arrived
+            why = "together" if rule.arrived >= rule.until else "released"
+            entry["went_on"] = why if in_time else "timeout"
 
     def release(self) -> None:
         """Let everyone go who is held now, and hold nobody any more."""
@@ -354,6 +359,7 @@ class _OpenFile(NamedTuple):
     identity: tuple[int, int]
 
 
+_SUPPORTS: list[set[Any]] = [os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks]
 _real_fstat = os.fstat
 _open_files: dict[int, _OpenFile] = {}
 _originals: dict[tuple[Any, str], Any] = {}
@@ -410,7 +416,7 @@ def install() -> None:
         if hasattr(os, op):  # not every system has all of them
             real = getattr(os, op)
             _put(os, op, Interposed(op, real))
-            for support in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            for support in _SUPPORTS:
                 if real in support:  # otherwise shutil.rmtree would fall back to its unsafe form
                     support.add(getattr(os, op))
     # The files of `_pyio` end in `os.write`, so a buffer is seen at the moment when it really goes down.
@@ -428,6 +434,8 @@ def uninstall() -> None:
     """Put back everything that `install` replaced."""
     disarm()
     for (module, name), real in _originals.items():
+        for support in _SUPPORTS:
+            support.discard(getattr(module, name))
         setattr(module, name, real)
     _originals.clear()
     _open_files.clear()
