@@ -168,12 +168,14 @@ _lane: ContextVar[str] = ContextVar("lane")
 async def race(store: Any, types: Sequence[str] = ("a", "b", "c"), hold: float = 0.2) -> list[Step]:
     """Call ``append`` once for each type, all before any is awaited, and return who did what in which order.
 
-    Underneath, the first writes are held until as many callers stand there as were started, or ``hold`` seconds
-    have passed: a store that lets several callers read before one writes shows it every time, not by luck.
+    Underneath, whoever has read the log and closes it again is held there until all have, or ``hold`` seconds have
+    passed. A store that lets several callers read before one writes shows it every time, not by luck, also when it
+    locks its writes: a barrier at the write would let only one of those come. A missing log is made, empty.
     """
     recorder = _Recorder(store)
     path = store.path
-    rule = {"op": "write", "match": path.name, "do": "hold", "until": len(types), "seconds": hold}
+    path.touch()
+    rule = {"op": "close", "match": path.name, "do": "hold", "until": len(types), "seconds": hold}
     with disturbed(path.parent, rule):
         await asyncio.gather(*(recorder.append(type_) for type_ in types))
     return recorder.steps

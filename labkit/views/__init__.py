@@ -1,6 +1,6 @@
 """Bytes and folders as frozen view models. Reads; never writes."""
 
-from labkit.views.byte_view import ByteView, Cell, Mark, Row, byte_view
+from labkit.views.byte_view import ByteView, Cell, Mark, Row, byte_view, standing
 from labkit.views.check import CheckView, TestGroup, TestRow, check_view, solution_diff
 from labkit.views.folder import (
     Change,
@@ -12,6 +12,7 @@ from labkit.views.folder import (
     file_view,
     remember,
     saved_tails,
+    shown_path,
     tree,
 )
 from labkit.views.pictures import Bar, HeatMap, HeatRow, Lanes, Run, TracedStep, heat_map, lanes
@@ -24,6 +25,7 @@ from labkit.views.sentences import (
     answer_card,
     changes_sentence,
     file_sentence,
+    kept,
     report_card,
     task_table,
     tree_sentence,
@@ -73,11 +75,14 @@ __all__ = [
     "file_sentence",
     "file_view",
     "heat_map",
+    "kept",
     "lanes",
     "remember",
     "report_card",
     "saved_tails",
+    "shown_path",
     "solution_diff",
+    "standing",
     "task_state",
     "task_table",
     "tree",

@@ -17,7 +17,7 @@ WINDOW_BYTES = 960
 """How many bytes around the point of interest are drawn. The counts are always those of the whole file."""
 
 _NAMED = {0x0A: "⏎", 0x0D: "␍", 0x09: "␉", 0x00: "␀", 0x20: "·"}
-_UNKNOWN = "◌"
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
 class Mark(StrEnum):
@@ -82,6 +82,14 @@ def byte_view(
         counts=marks.counts(),
         changed_bytes=marks.count_changed(),
     )
+
+
+def standing(before: bytes, now: bytes) -> bytes:
+    """Return what of ``before`` an append left standing: all of it, or the whole lines in front of what was cut."""
+    if now.startswith(before):
+        return before
+    common = next((at for at, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), len(now))
+    return before[: before.rfind(b"\n", 0, common) + 1]
 
 
 def _window(raw: bytes, focus: int) -> tuple[int, int]:

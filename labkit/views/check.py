@@ -74,7 +74,7 @@ def _row(test: dict[str, Any]) -> TestRow:
     reason = test["reason"] if test["reason"] == "not-implemented" else test["status"]
     passed = test["status"] == "pass"
     return TestRow(
-        mark="good" if passed else "bad",
+        mark="good" if passed else "quiet" if reason == "not-implemented" else "bad",
         verdict=t(f"check.{reason}"),
         title=test["title"][language()],
         rules=t("check.rules", rules=", ".join(test["rules"])),

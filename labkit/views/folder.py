@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labkit import workspace
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -140,6 +142,12 @@ def file_view(folder: Path, name: str, since: Moment) -> FileView:
     return _text_view(
         raw, status.st_size, skipped, since.contents.get(name, b"" if name not in since.signatures else None)
     )
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as a reader knows it: below the kit where it is there, else whole."""
+    root = workspace.kit_root()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def saved_tails(log: Path) -> tuple[Entry, ...]:

@@ -44,13 +44,14 @@ class TracedStep(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One step as a bar: its lane's row, its ticks (from 0, without gaps), its label."""
+    """One step as a bar: its lane's row, its ticks (from 0, without gaps), its word and its number."""
 
     lane: int
     kind: str
     began: int
     ended: int
-    label: str
+    word: str
+    number: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ def lanes(steps: Iterable[TracedStep]) -> Lanes:
             step.kind,
             place[step.began],
             place[step.ended],
-            t(f"lanes.{step.kind}", number=step.number),
+            t(f"lanes.{step.kind}"),
+            step.number,
         )
         for step in ordered
         if step.lane in names

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labkit.views.folder import Change, FileKind, FileView, Tree
 from labkit.views.read_report import PATIENCE_SECONDS, Answer, Answered, Outcome, ReadReport, agree
 from labkit.views.task_state import TaskState, label
 from labkit.words import language, t
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from labkit.views.folder import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One sentence with the way it looks: ``good``, ``bad``, ``quiet``."""
+    """One sentence with the way it looks: ``good``, ``bad``, ``surprise`` or ``quiet``."""
 
     mark: str
     text: str
@@ -87,6 +93,14 @@ def unseen(report: ReadReport, changed_bytes: int) -> Line | None:
     if not changed_bytes or report.outcome is not Outcome.WHOLE:
         return None
     return Line("bad", t("report.unseen", n=changed_bytes))
+
+
+def kept(saved: Sequence[Entry]) -> Line | None:
+    """Say where the torn bytes went that a store moved aside; None when there are none."""
+    if not saved:
+        return None
+    names = ", ".join(f"{one.path} ({t('files.size', n=one.size)})" for one in saved)
+    return Line("quiet", t("torn.kept", names=names))
 
 
 def task_table(report: ReadReport, state: TaskState) -> TaskTable:

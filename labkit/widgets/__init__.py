@@ -65,4 +65,8 @@ def predict(question: str, options: Sequence[str] = ()) -> Prediction:
 
 
 def _folder(given: Path | str | None, name: str) -> Path:
-    return Path(given).absolute() if given else workspace.scratch(name)
+    if not given:
+        return workspace.scratch(name)
+    folder = Path(given).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

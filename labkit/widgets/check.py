@@ -33,7 +33,9 @@ class Check(ipywidgets.VBox):
         self.outcome: dict[str, Any] | None = None
         self.tasks = Tasks(self._failed)
         self.button = parts.button(t("check.button"), self.run)
-        self.status = parts.Status(text=t("check.idle", where=self._where()))
+        self.status = parts.Status(
+            text=t("check.idle", where=views.shown_path(workspace.lesson_source(lesson, target)))
+        )
         self.results = Results(words={"title": t("check.title"), "diff": t("check.diff")})
         self._process: subprocess.Popen[bytes] | None = None
         super().__init__((ipywidgets.Box((self.button,)), self.status, self.results))
@@ -97,9 +99,4 @@ class Check(ipywidgets.VBox):
         return {"note": "" if diff else t("check.same"), "diff": diff}
 
     def _failed(self, _what: str, error: BaseException) -> None:
-        self.status.text = t("check.broken", error=" ".join(str(error).split()))
-
-    def _where(self) -> str:
-        folder = workspace.lesson_source(self.lesson, self.target)
-        root = workspace.kit_root()
-        return folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
+        self.status.text = t("check.broken", error=parts.in_one_line(error))

@@ -52,6 +52,19 @@ class Slider(Part):
     low = traitlets.Int(0).tag(sync=True)
     high = traitlets.Int(0).tag(sync=True)
     value = traitlets.Int(0).tag(sync=True)
+    chosen: Callable[[int], object] | None = None
+    """Called with every value that the reader chooses; not with one that `show` sets."""
+
+    def show(self, value: int) -> None:
+        """Move to a value without choosing it."""
+        chosen, self.chosen = self.chosen, None
+        self.value = value
+        self.chosen = chosen
+
+    @traitlets.observe("value")
+    def _value_changed(self, change: dict[str, Any]) -> None:
+        if self.chosen:
+            self.chosen(change["new"])
 
 
 class Number(Slider):
@@ -105,6 +118,27 @@ class Heading(Part):
 
     _esm = script("heading.js")
     text = traitlets.Unicode().tag(sync=True)
+
+
+def group(title: str, *children: ipywidgets.Widget) -> ipywidgets.VBox:
+    """Return controls below a heading."""
+    made = ipywidgets.VBox([Heading(text=title), *children])
+    made.add_class("lab-group")
+    return made
+
+
+def row(*children: ipywidgets.Widget) -> ipywidgets.Box:
+    """Return controls side by side, wrapping where there is no room."""
+    made = ipywidgets.Box(children)
+    made.add_class("lab-row")
+    return made
+
+
+def in_one_line(error: BaseException) -> str:
+    """Say an error as one line of text, as a status line can show it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def button(label: str, click: Callable[[], object]) -> ipywidgets.Button:

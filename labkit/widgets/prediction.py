@@ -43,7 +43,7 @@ class Prediction(parts.Part):
             line = views.Line("good", t("predict.right", happened=shown))
         else:
             said = dict(map(tuple, self.options)).get(self.answer, self.answer)
-            line = views.Line("bad", t("predict.wrong", said=said, happened=shown))
+            line = views.Line("surprise", t("predict.wrong", said=said, happened=shown))
         self.verdict = {"mark": line.mark, "text": line.text}
         return self
 

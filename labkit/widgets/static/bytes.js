@@ -1,81 +1,83 @@
-import { follow, h } from "./dom.js";
+import { OWN_KEYS, follow, h } from "./dom.js";
 
 const MARKS = ["good", "torn", "damaged", "unread", "changed"];
 
-function cell(column, [hex, glyph, name, mark, changed], index) {
-  const classes = ["lab-cell", `lab-${mark}`, changed ? "lab-changed" : ""];
-  return h(
-    "span",
-    { className: classes.filter(Boolean).join(" "), title: name, "data-cell": index },
-    column === "hex" ? hex : glyph,
-  );
+/** Neighbours that look alike become one element: a redraw must keep up with a slider. */
+function runs(cells, text, between) {
+  const made = [];
+  let last = null;
+  for (const [hex, glyph, name, mark, changed] of cells) {
+    const whole = hex.length > 2;
+    const className = `lab-${mark}${changed ? " lab-changed" : ""}${whole ? " lab-whole" : ""}`;
+    if (last && !whole && last.className === className) {
+      last.append(between, text(hex, glyph));
+      continue;
+    }
+    last = h("span", { className, title: name }, text(hex, glyph));
+    made.push(made.length ? between : "", last);
+  }
+  return made;
 }
 
-function row(words, [offset, line, cells], index) {
-  const separated = cells.flatMap((one, at) => [at ? " " : null, cell("hex", one, `${index}.${at}`)]);
+function row(words, [offset, line, cells]) {
   return h(
     "tr",
     { "data-offset": offset, className: line ? "lab-line-start" : "" },
     h("td", { className: "lab-line" }, line ? words.line.replace("{line}", line) : ""),
     h("th", { scope: "row" }, String(offset)),
-    h("td", { className: "lab-hex" }, ...separated),
-    h("td", { className: "lab-text" }, ...cells.map((one, at) => cell("text", one, `${index}.${at}`))),
+    h("td", { className: "lab-hex" }, ...runs(cells, (hex) => hex, " ")),
+    h("td", { className: "lab-text" }, ...runs(cells, (_hex, glyph) => glyph, "")),
   );
+}
+
+/** Replace the rows that differ, and only these. */
+function update(body, words, rows) {
+  rows.forEach((one, at) => {
+    const key = JSON.stringify(one);
+    const before = body.rows[at];
+    if (before?.drawn === key) return;
+    const made = row(words, one);
+    made.drawn = key;
+    if (before) before.replaceWith(made);
+    else body.append(made);
+  });
+  while (body.rows.length > rows.length) body.lastChild.remove();
 }
 
 function legend(counts) {
   const items = MARKS.filter((mark) => counts[mark]).map((mark) =>
-    h("li", { "data-mark": mark }, h("span", { className: `lab-swatch lab-${mark}`, "aria-hidden": "true" }, "Ab"), ` ${counts[mark]}`),
+    h("li", { "data-mark": mark }, h("span", { className: `lab-swatch lab-${mark}`, "aria-hidden": "true" }, "7B"), ` ${counts[mark]}`),
   );
   return h("ul", { className: "lab-legend" }, ...items);
 }
 
-/** Light both columns of the character under the pointer. */
-function linkColumns(table) {
-  let lit = [];
-  table.addEventListener("pointerover", ({ target }) => {
-    const index = target instanceof Element ? target.closest("[data-cell]")?.getAttribute("data-cell") : null;
-    for (const one of lit) one.classList.remove("lab-lit");
-    lit = index ? [...table.querySelectorAll(`[data-cell="${index}"]`)] : [];
-    for (const one of lit) one.classList.add("lab-lit");
-  });
-}
-
 /** Keep the byte of interest in sight without moving the page. */
-function reveal(scroller, focus) {
-  const rows = [...scroller.querySelectorAll("tr[data-offset]")];
-  const at = rows.findLast((one) => Number(one.dataset.offset) <= focus);
+function reveal(scroller, rows, focus) {
+  const at = [...rows].findLast((one) => Number(one.dataset.offset) <= focus);
   if (!at) return;
-  const below = at.offsetTop + at.offsetHeight - scroller.clientHeight;
-  if (at.offsetTop < scroller.scrollTop + 40 || below > scroller.scrollTop) {
-    scroller.scrollTop = Math.max(0, at.offsetTop - scroller.clientHeight * 0.66);
-  }
+  const hidden = at.offsetTop < scroller.scrollTop + 40 || at.offsetTop + at.offsetHeight > scroller.scrollTop + scroller.clientHeight;
+  if (hidden) scroller.scrollTop = Math.max(0, at.offsetTop - scroller.clientHeight * 0.66);
 }
 
 function render({ model, el }) {
-  const body = h("tbody");
   const words = model.get("words");
-  const table = h(
-    "table",
-    {},
-    h("thead", {}, h("tr", {}, ...["", words.offset, words.hex, words.text].map((one) => h(one ? "th" : "td", one ? { scope: "col" } : {}, one)))),
-    body,
-  );
-  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, role: "region", "aria-label": words.title }, table);
+  const body = h("tbody");
+  const head = [words.offset, words.hex, words.text].map((one) => h("th", { scope: "col" }, one));
+  const table = h("table", {}, h("thead", {}, h("tr", {}, h("td"), ...head)), body);
+  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.title }, table);
   const caption = h("figcaption");
   const figure = h("figure", { className: "lab lab-bytes" }, caption, scroller, h("ul"));
-  linkColumns(table);
   el.append(figure);
 
   return follow(model, ["view"], () => {
     const view = model.get("view");
     if (!view.rows) return;
     caption.textContent = view.caption;
-    body.replaceChildren(...view.rows.map((one, index) => row(words, one, index)));
+    update(body, words, view.rows);
     scroller.hidden = view.rows.length === 0;
     figure.lastChild.replaceWith(legend(view.counts));
     figure.dataset.size = view.size;
-    reveal(scroller, view.focus);
+    reveal(scroller, body.rows, view.focus);
   });
 }
 

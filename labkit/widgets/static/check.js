@@ -1,4 +1,6 @@
-import { follow, h } from "./dom.js";
+import { OWN_KEYS, follow, h } from "./dom.js";
+
+const SIGNS = { good: "✓", bad: "✗", quiet: "○" };
 
 /** Each hint holds the next one: they can only be opened in order. */
 function staged([first, ...rest]) {
@@ -11,10 +13,16 @@ function row({ mark, verdict, title, rules, message, hints }) {
   return h(
     "li",
     { className: `lab-test lab-is-${mark}` },
-    h("p", {}, h("span", { className: "lab-verdict" }, `${mark === "good" ? "✓" : "✗"} ${verdict}`), ` ${title} `, h("span", { className: "lab-rules" }, rules)),
+    h("p", {}, h("span", { className: "lab-verdict" }, `${SIGNS[mark]} ${verdict}`), ` ${title} `, h("span", { className: "lab-rules" }, rules)),
     message ? h("p", { className: "lab-message" }, message) : null,
     staged(hints),
   );
+}
+
+/** The first group stands open; the others open when asked. */
+function group({ heading, rows }, at) {
+  const list = h("ul", {}, ...rows.map(row));
+  return at ? h("details", {}, h("summary", {}, heading), list) : h("section", {}, h("h4", {}, heading), list);
 }
 
 function render({ model, el }) {
@@ -26,8 +34,8 @@ function render({ model, el }) {
     if (!groups) return;
     frame.replaceChildren(
       ...(note ? [h("p", { className: "lab-note" }, note)] : []),
-      ...groups.map(({ heading, rows }) => h("section", {}, h("h4", {}, heading), h("ul", {}, ...rows.map(row)))),
-      ...(diff ? [h("details", {}, h("summary", {}, words.diff), h("pre", { tabIndex: 0, role: "region", "aria-label": words.diff }, diff))] : []),
+      ...groups.map(group),
+      ...(diff ? [h("details", {}, h("summary", {}, words.diff), h("pre", { tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.diff }, diff))] : []),
     );
   });
 }

@@ -1,10 +1,10 @@
-import { follow, h, uniqueId } from "./dom.js";
+import { OWN_KEYS, follow, h, uniqueId } from "./dom.js";
 
 /** One of a few named options. */
 function render({ model, el }) {
   const name = uniqueId("lab-choice");
   const radios = model.get("options").map(([value, label]) => {
-    const radio = h("input", { type: "radio", name, value });
+    const radio = h("input", { type: "radio", name, value, ...OWN_KEYS });
     radio.addEventListener("change", () => {
       model.set("value", value);
       model.save_changes();

@@ -12,6 +12,9 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** For elements that use the arrow keys themselves: JupyterLab would take them to move between cells. */
+export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
 let made = 0;
 
 /** An id that no other element of this page has. */

@@ -1,4 +1,4 @@
-import { follow, h } from "./dom.js";
+import { OWN_KEYS, follow, h } from "./dom.js";
 
 /** The tree of a folder: files are buttons, and every change has a word beside its colour. */
 function entry(choose, { path, kind, size, change, badge }, chosen) {
@@ -25,7 +25,7 @@ function line({ number, text, change }) {
     "tr",
     { className: `lab-is-${change}` },
     h("td", { className: "lab-sign" }, SIGNS[change]),
-    h("th", { scope: "row" }, number ? String(number) : ""),
+    number ? h("th", { scope: "row" }, String(number)) : h("td"),
     h("td", { className: "lab-content" }, text),
   );
 }
@@ -36,7 +36,7 @@ function render({ model, el }) {
   const title = h("h4");
   const note = h("p");
   const body = h("tbody");
-  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, role: "region", "aria-label": words.content }, h("table", {}, body));
+  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.content }, h("table", {}, body));
   const following = h("input", { type: "checkbox" });
   const tree = h("div", { className: "lab-tree" }, list, h("label", {}, following, ` ${words.follow}`));
   el.append(

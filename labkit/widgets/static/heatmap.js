@@ -25,8 +25,10 @@ function patterns(prefix) {
 
 function strip({ name, runs }, positions, prefix) {
   const scale = WIDTH / Math.max(1, positions);
-  const cells = runs.map(({ start, end, verdict, label }) => {
-    const box = { x: start * scale, y: 0, width: Math.max((end - start) * scale, 0.5), height: ROW - 8 };
+  const narrowLast = [...runs].sort((a, b) => b.end - b.start - (a.end - a.start));
+  const cells = narrowLast.map(({ start, end, verdict, label }) => {
+    const width = Math.max((end - start) * scale, 2.5); // a single byte must stay visible
+    const box = { x: ((start + end) * scale - width) / 2, y: 0, width, height: ROW - 8 };
     const title = s("title", {}, label);
     const fill = s("rect", { ...box, class: `lab-heat lab-heat-${verdict}` }, title);
     return HATCH[verdict] ? [fill, s("rect", { ...box, fill: `url(#${prefix}-${verdict})`, "pointer-events": "none" })] : [fill];

@@ -1,51 +1,55 @@
-import { follow, h } from "./dom.js";
+import { OWN_KEYS, follow, h } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const TICK = 44;
+const WIDEST = 820;
 const LANE = 62;
-const LEFT = 70;
+const LEFT = 28;
 
 /** Make an SVG element. */
-export function s(tag, attributes, ...children) {
+function s(tag, attributes, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
 }
 
-function bar({ lane, kind, began, ended, label }) {
+function bar({ lane, kind, began, ended, word, number }, left, tick) {
   const isCall = kind === "call";
-  const x = LEFT + began * TICK;
-  const width = Math.max(1, ended - began) * TICK;
+  const x = left + began * tick;
+  const width = Math.max(1, ended - began) * tick;
   const y = 34 + lane * LANE + (isCall ? 0 : 6);
   const height = isCall ? LANE - 14 : LANE - 26;
   return s(
     "g",
     { class: `lab-bar lab-${kind}` },
     s("rect", { x, y, width, height, rx: 3 }),
-    ...(isCall ? [] : [s("text", { x: x + width / 2, y: y + height / 2 + 4, "text-anchor": "middle" }, label)]),
+    ...(isCall
+      ? [s("text", { x: x + width - 4, y: y + height / 2 + 4, "text-anchor": "end" }, `${word} ${number}`)]
+      : [word, number].map((text, at) =>
+          s("text", { x: x + width / 2, y: y + height / 2 - 3 + 15 * at, "text-anchor": "middle" }, String(text)),
+        )),
   );
 }
 
 function picture(view) {
-  const width = LEFT + view.ticks * TICK + 10;
+  const left = LEFT + 8 * Math.max(...view.names.map((name) => name.length));
+  const tick = Math.min(48, (WIDEST - left - 10) / view.ticks);
+  const width = left + view.ticks * tick + 10;
   const height = 40 + view.names.length * LANE;
-  const names = view.names.map((name, at) => s("text", { x: 0, y: 34 + at * LANE + 28, class: "lab-lane-name" }, name));
-  const calls = view.bars.filter((one) => one.kind === "call");
-  const steps = view.bars.filter((one) => one.kind !== "call");
+  const names = view.names.map((name, at) => s("text", { x: 4, y: 34 + at * LANE + 28, class: "lab-lane-name" }, name));
+  const [calls, steps] = [true, false].map((is) => view.bars.filter((one) => (one.kind === "call") === is));
   return s(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": view.title },
-    s("text", { x: LEFT, y: 16, class: "lab-axis" }, view.axis),
-    s("path", { d: `M${LEFT} 24H${width - 6}m-5 -4l5 4l-5 4`, class: "lab-arrow" }),
-    ...calls.map(bar),
-    ...steps.map(bar),
+    s("text", { x: left, y: 16 }, view.axis),
+    s("path", { d: `M${left} 24H${width - 4}m-5 -4l5 4l-5 4`, class: "lab-arrow" }),
+    ...[...calls, ...steps].map((one) => bar(one, left, tick)),
     ...names,
   );
 }
 
 function render({ model, el }) {
-  const frame = h("div", { className: "lab-picture-frame", tabIndex: 0, role: "region" });
+  const frame = h("div", { className: "lab-picture-frame", tabIndex: 0, ...OWN_KEYS, role: "group" });
   const told = h("ol");
   const words = model.get("words");
   el.append(

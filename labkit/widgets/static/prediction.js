@@ -1,4 +1,4 @@
-import { follow, h, uniqueId } from "./dom.js";
+import { OWN_KEYS, follow, h, uniqueId } from "./dom.js";
 
 /** A question that is answered before the cell runs: by choosing, or by writing where there are no options. */
 function render({ model, el }) {
@@ -6,7 +6,7 @@ function render({ model, el }) {
   const words = model.get("words");
   const options = model.get("options");
   const inputs = options.length
-    ? options.map(([value]) => h("input", { type: "radio", name, value }))
+    ? options.map(([value]) => h("input", { type: "radio", name, value, ...OWN_KEYS }))
     : [h("input", { type: "text", "aria-label": words.answer })];
   const choices = options.length
     ? options.map(([, label], at) => h("label", {}, inputs[at], ` ${label}`))

@@ -1,10 +1,10 @@
-import { follow, h, uniqueId } from "./dom.js";
+import { OWN_KEYS, follow, h, uniqueId } from "./dom.js";
 
 /** One of many names, in groups. */
 function render({ model, el }) {
   const id = uniqueId("lab-select");
   const groups = model.get("groups").map(([label, names]) => h("optgroup", { label }, ...names.map((name) => h("option", { value: name }, name))));
-  const select = h("select", { id }, ...groups);
+  const select = h("select", { id, ...OWN_KEYS }, ...groups);
   el.append(h("div", { className: "lab lab-select" }, h("label", { for: id }, model.get("label")), select));
   select.addEventListener("change", () => {
     model.set("value", select.value);

@@ -1,9 +1,9 @@
-import { follow, h, uniqueId } from "./dom.js";
+import { OWN_KEYS, follow, h, uniqueId } from "./dom.js";
 
 /** A number chosen by pointer, by keyboard or by typing it; always between `low` and `high`. */
 function render({ model, el }) {
   const id = uniqueId("lab-slider");
-  const range = h("input", { type: "range", id, step: 1 });
+  const range = h("input", { type: "range", id, step: 1, ...OWN_KEYS });
   const exact = h("input", { type: "number", step: 1, "aria-label": model.get("label") });
   el.append(
     h("div", { className: "lab lab-slider" }, h("label", { for: id }, model.get("label")), range, exact),
