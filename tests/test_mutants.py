@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from grader.suites import load_suite
-from grader.suites.check import CheckFailed
+from grader.suites.check import Check, CheckFailed
 from grader.suites.mutants import Sample
 from grader.suites.mutants.lesson_22 import MUTANTS, REFERENCE, VARIANTS
-from labkit.workspace import lesson_source
+from labkit import generate
+from labkit.workspace import kit_root
 from tests.slips_lesson_22 import SLIPS
 from tests.suite_run import in_process, over_the_pipe
 
@@ -40,6 +41,7 @@ def failed_in_process(sample: Sample, folder: Path, check_ids: list[str]) -> dic
     return failed
 
 
+@pytest.mark.both_directions
 @pytest.mark.parametrize("sample", [*MUTANTS, *SLIPS], ids=by_id)
 def test_each_mistake_is_seen_by_its_own_check(sample: Sample, tmp_path: Path):
     """The check meant for this mistake fails, as a rule that does not hold."""
@@ -70,20 +72,47 @@ def test_the_lessons_own_store_is_ok_but_not_complete(tmp_path: Path):
     assert {rule for check in core if check.id in failed for rule in check.rules} >= {"S6", "S7", "S8", "S11"}
 
 
+@pytest.mark.both_directions
 @pytest.mark.parametrize("check", SUITE.required, ids=lambda check: check.id)
-def test_the_starter_is_not_done_yet(check, tmp_path: Path):
-    """Every required test ends in "not implemented", which says what is to be done."""
-    error = in_process(check, lesson_source("22", "starter"), tmp_path / "work", 1)
+def test_the_starter_is_not_done_yet(check: Check, tmp_path: Path):
+    """Every required test of the starter as it is generated ends in "not implemented", which says what to do."""
+    tree = next(tree for tree in generate.TREES if tree.target == "starter/lesson_22")
+    for name, raw in generate.generated(kit_root(), tree).items():
+        path = tmp_path / "lesson_22" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+    error = in_process(check, tmp_path / "lesson_22", tmp_path / "work", 1)
 
     assert isinstance(error, NotImplementedError)
     assert UNDONE in str(error)
 
 
-@pytest.mark.parametrize("sample", [*MUTANTS, *VARIANTS, REFERENCE], ids=by_id)
+@pytest.mark.parametrize("sample", VARIANTS, ids=by_id)
+def test_right_code_in_another_style_gets_full_marks(sample: Sample, tmp_path: Path):
+    """Over the pipe too, where a verdict is made."""
+    findings = over_the_pipe(sample.lay_down(tmp_path).parent, SUITE.checks)
+
+    assert [found for found in findings.values() if found.status != "pass"] == []
+
+
+@pytest.mark.parametrize("sample", [*MUTANTS, REFERENCE], ids=by_id)
 def test_both_transports_agree(sample: Sample, tmp_path: Path):
+    """In process and over the pipe the required checks and the one that is meant for it end alike."""
+    own = [SUITE.find(sample.caught_by)] if sample.caught_by else []
+    agree(sample, tmp_path, list({check.id: check for check in (*SUITE.required, *own)}.values()))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("sample", [*MUTANTS, *SLIPS, REFERENCE], ids=by_id)
+def test_both_transports_agree_on_everything(sample: Sample, tmp_path: Path):
     """In process and over the pipe the same checks pass and fail."""
-    findings = over_the_pipe(sample.lay_down(tmp_path / "submission").parent, "22")
-    failed = failed_in_process(sample, tmp_path / "direct", [check.id for check in SUITE.checks])
+    agree(sample, tmp_path, SUITE.checks)
+
+
+def agree(sample: Sample, folder: Path, checks: list[Check]) -> None:
+    findings = over_the_pipe(sample.lay_down(folder / "submission").parent, checks)
+    failed = failed_in_process(sample, folder / "direct", [check.id for check in checks])
 
     assert {check_id for check_id, found in findings.items() if found.status != "pass"} == set(failed)
 

@@ -10,25 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from grader.grade import grade_handin
-from grader.intake import take
-from grader.settings import load_settings
 from grader.suites import load_suite
 from grader.suites.check import Check, CheckFailed
 from labkit.workspace import lesson_source, target_folder
-from tests.suite_run import in_process
+from tests.suite_run import in_process, over_the_pipe
 
 SUITE = load_suite("22")
 
 
+@pytest.mark.both_directions
 @pytest.mark.parametrize("check", SUITE.checks, ids=lambda check: check.id)
 def test_check(check: Check, request: pytest.FixtureRequest, tmp_path: Path):
     """The target keeps the rules that this check is about."""
     target = request.config.getoption("--target")
     seed = request.config.getoption("--seed") or secrets.token_hex(8)
     if request.config.getoption("--transport") == "pipe":
-        _, outcome = grade_handin(take(target_folder(target), "22"), [check], load_settings(), seed=seed)
-        found = outcome.tests[0].finding
+        found = over_the_pipe(target_folder(target), [check], seed)[check.id]
         problem = found.reason and f"{found.reason}: {found.message}"
     else:
         error = in_process(check, lesson_source("22", target), tmp_path / "work", seed)
