@@ -6,6 +6,7 @@ import asyncio
 import errno
 import inspect
 import json
+import re
 import shutil
 import textwrap
 from collections.abc import Awaitable, Callable, Iterator
@@ -215,9 +216,9 @@ def where_you_are() -> HTML:
 
 
 def code(thing: Any) -> Code:
-    """Return the source of a function or class, to be read in the notebook."""
+    """Return the source of a function or class, to be read in the notebook, without remarks meant for the linter."""
     return Code(  # type: ignore[no-untyped-call]
-        textwrap.dedent(inspect.getsource(thing)), language="python"
+        textwrap.dedent(re.sub(r" *# noqa.*", "", inspect.getsource(thing))), language="python"
     )
 
 
@@ -242,7 +243,7 @@ def in_short(answer: object) -> Any:
 
 
 def _short(data: object) -> str:
-    text = json.dumps(data, ensure_ascii=False)
+    text = repr(data)
     return text if len(text) <= 40 else f"{text[:37]}…"
 
 

@@ -24,6 +24,7 @@ _STYLE = """<style>
 .seen p{margin:6px 0 2px}
 .seen ol,.seen ul{margin:0!important;padding:0!important;list-style:none;font-family:var(--jp-code-font-family);font-size:12px}
 .seen li{white-space:pre-wrap;overflow-wrap:anywhere;padding:1px 0}
+.seen ol li{word-break:break-all}
 .seen .n{color:var(--jp-ui-font-color2);user-select:none}
 .seen-table th,.seen-table td{text-align:left!important}
 .seen .torn{text-decoration:underline wavy}

@@ -27,6 +27,10 @@ class Replayed:
 
     rows: tuple[tuple[int, str, dict[str, str]], ...]
 
+    def of(self, todo_id: str) -> list[str]:
+        """Return the status of one task after each event, from the event that made it on."""
+        return [statuses[todo_id] for _, _, statuses in self.rows if todo_id in statuses]
+
     def _repr_html_(self) -> str:
         from labkit.experiments.cards import replay_table  # noqa: PLC0415 — as in Seen
 
