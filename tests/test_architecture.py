@@ -96,7 +96,9 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
 
 def is_module(name: str) -> bool:
     place = ROOT.joinpath(*name.split("."))
-    return place.with_suffix(".py").is_file() or (place.is_dir() and name.split(".", maxsplit=1)[0] in OUR_ROOMS)
+    return place.with_suffix(".py").is_file() or (
+        place.is_dir() and name.split(".", maxsplit=1)[0] in OUR_ROOMS
+    )
 
 
 def is_within(name: str, room: str) -> bool:
