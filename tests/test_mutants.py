@@ -1,4 +1,7 @@
-"""The suite can tell: wrong stores fail by the check meant for them, right ones pass, and no check is toothless."""
+"""The suite can tell: wrong stores fail by the check meant for them, right ones pass, and no check is toothless.
+
+All of it in process; that the pipe says the same is the subject of `test_transports_agree.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from grader.suites.mutants.lesson_22 import MUTANTS, REFERENCE, VARIANTS
 from labkit import generate
 from labkit.workspace import kit_root
 from tests.slips_lesson_22 import SLIPS
-from tests.suite_run import in_process, over_the_pipe
+from tests.suite_run import in_process
 
 SUITE = load_suite("22")
 UNDONE = "实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery)"
@@ -86,35 +89,6 @@ def test_the_starter_is_not_done_yet(check: Check, tmp_path: Path):
 
     assert isinstance(error, NotImplementedError)
     assert UNDONE in str(error)
-
-
-@pytest.mark.parametrize("sample", VARIANTS, ids=by_id)
-def test_right_code_in_another_style_gets_full_marks(sample: Sample, tmp_path: Path):
-    """Over the pipe too, where a verdict is made."""
-    findings = over_the_pipe(sample.lay_down(tmp_path).parent, SUITE.checks)
-
-    assert [found for found in findings.values() if found.status != "pass"] == []
-
-
-@pytest.mark.parametrize("sample", [*MUTANTS, REFERENCE], ids=by_id)
-def test_both_transports_agree(sample: Sample, tmp_path: Path):
-    """In process and over the pipe the required checks and the one that is meant for it end alike."""
-    own = [SUITE.find(sample.caught_by)] if sample.caught_by else []
-    agree(sample, tmp_path, list({check.id: check for check in (*SUITE.required, *own)}.values()))
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize("sample", [*MUTANTS, *SLIPS, REFERENCE], ids=by_id)
-def test_both_transports_agree_on_everything(sample: Sample, tmp_path: Path):
-    """In process and over the pipe the same checks pass and fail."""
-    agree(sample, tmp_path, SUITE.checks)
-
-
-def agree(sample: Sample, folder: Path, checks: list[Check]) -> None:
-    findings = over_the_pipe(sample.lay_down(folder / "submission").parent, checks)
-    failed = failed_in_process(sample, folder / "direct", [check.id for check in checks])
-
-    assert {check_id for check_id, found in findings.items() if found.status != "pass"} == set(failed)
 
 
 def test_an_edit_that_no_longer_fits_is_named():

@@ -1,14 +1,16 @@
-"""The grader's own reading of a log: what S12 and S14 to S16 say about any bytes. It never meets a student's code."""
+"""The grader's own reading of a log: what docs/formats.md says about any bytes. It never meets a student's code."""
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, NamedTuple, NoReturn
 
 from grader.lab import Event
 
 BOM = b"\xef\xbb\xbf"
 FIELDS = {"sequence", "type", "data"}
+DEPTH = 100  # levels of lists and objects inside data
 
 
 class Verdict(NamedTuple):
@@ -42,7 +44,7 @@ def judge(raw: bytes) -> Verdict:
 
 def _event(value: Any, number: int) -> Event | None:
     """Give the event that a line holds, or None when it is not the record that is due there."""
-    if type(value) is not dict or not value.keys() >= FIELDS:
+    if type(value) is not dict or value.keys() != FIELDS:
         return None
     event = Event(value["sequence"], value["type"], value["data"])
     if type(event.sequence) is not int or event.sequence != number:
@@ -53,7 +55,19 @@ def _event(value: Any, number: int) -> Event | None:
 def _parse(piece: bytes) -> Any:
     if piece.startswith(BOM):
         raise _NotStrictError
-    return json.loads(piece.decode(), object_pairs_hook=_members, parse_constant=_constant)
+    value = json.loads(
+        piece.decode(), object_pairs_hook=_members, parse_constant=_constant, parse_float=_finite
+    )
+    if _depth(value) > DEPTH + 1:
+        raise _NotStrictError
+    return value
+
+
+def _depth(value: Any) -> int:
+    if type(value) not in (dict, list):
+        return 0
+    inner = value.values() if type(value) is dict else value
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -65,3 +79,9 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(_token: str) -> NoReturn:
     raise _NotStrictError
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(float(digits)):
+        raise _NotStrictError
+    return float(digits)
