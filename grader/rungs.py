@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -23,24 +24,37 @@ KIT = Path(__file__).parents[1]
 HOST = KIT / "grader" / "child" / "host.py"
 FAULT_LAYER = KIT / "labkit" / "faults" / "file_layer.py"
 
-_NOBODY = 65534
+_NOBODY = 65534  # inside a user namespace
+_FIRST_USER, _USERS = 1_000_000_000, 1_000_000_000  # numbers that no account and no container has
 _PROBE_SECONDS = 20
 _SCRATCH_BYTES = 16 * 1024 * 1024  # inside the box, home and scratch are in memory
 _HOME = "/tmp/home"  # noqa: S108 - the box's own
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
 
 
+class Place(NamedTuple):
+    """Where a child lives: its code (read only), where it works, and as whom; None for the grader's own user."""
+
+    code: Path
+    work: Path
+    user: int | None
+
+
 class Rung(NamedTuple):
     """One way to start a child.
 
-    `name` stands in every report. `user` is whom the child runs as, None for the grader's own user.
-    `prefix(code, work)` gives the words before the interpreter.
+    `name` stands in every report. With `own_user` a child runs as a user that nobody else is: the system counts
+    processes by user, and users cannot touch each other's. `prefix` gives the words before the interpreter.
     """
 
     name: str
     isolated: bool
-    user: int | None
-    prefix: Callable[[Path, Path], list[str]]
+    own_user: bool
+    prefix: Callable[[Place], list[str]]
+
+    def new_user(self) -> int | None:
+        """Give the user of one more box."""
+        return _FIRST_USER + secrets.randbelow(_USERS) if self.own_user else None
 
 
 @functools.cache
@@ -61,13 +75,13 @@ def rungs() -> tuple[Rung, ...]:
     """List the rungs of this user, strongest first."""
     if os.geteuid() != 0:
         return (
-            Rung("bubblewrap", isolated=True, user=None, prefix=_box_of_user),
-            Rung("limits-only", isolated=False, user=None, prefix=_nothing),
+            Rung("bubblewrap", isolated=True, own_user=False, prefix=_box_of_user),
+            Rung("limits-only", isolated=False, own_user=False, prefix=_nothing),
         )
     return (
-        Rung("bubblewrap", isolated=True, user=_NOBODY, prefix=_box_of_root),
-        Rung("limits-only", isolated=False, user=_NOBODY, prefix=_another_user),
-        Rung("limits-only-as-root", isolated=False, user=None, prefix=_nothing),
+        Rung("bubblewrap", isolated=True, own_user=True, prefix=_box_of_root),
+        Rung("limits-only", isolated=False, own_user=True, prefix=_another_user),
+        Rung("limits-only-as-root", isolated=False, own_user=False, prefix=_nothing),
     )
 
 
@@ -76,10 +90,11 @@ def works(rung: Rung) -> bool:
     with tempfile.TemporaryDirectory(prefix="statelab-probe-") as name:
         work = Path(name)
         work.chmod(0o755)
-        if rung.user is not None:
-            os.chown(work, rung.user, rung.user)
+        place = Place(work, work, rung.new_user())
+        if place.user is not None:
+            os.chown(work, place.user, place.user)
         try:
-            command = [*rung.prefix(work, work), *python_command(), "-c", _PROBE, str(HOST), sys.base_prefix]
+            command = [*rung.prefix(place), *python_command(), "-c", _PROBE, str(HOST), sys.base_prefix]
             probe = subprocess.run(
                 command,
                 cwd=work,
@@ -106,56 +121,63 @@ def python_command() -> list[str]:
     return [str(interpreter()), "-I", "-S", "-B", "-X", "utf8", "-W", "ignore"]
 
 
+def environment(home: str) -> dict[str, str]:
+    """Give the whole environment of a child. Fewer memory arenas: each thread's own would eat the address space."""
+    return {"PATH": os.defpath, "HOME": home, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "2"}
+
+
 def interpreter() -> Path:
     """Give the Python below the kit's environment: a child sees the standard library and nothing else."""
     return Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
 
 
-def _nothing(_code: Path, _work: Path) -> list[str]:
+def _nothing(_place: Place) -> list[str]:
     return []
 
 
-def _another_user(_code: Path, _work: Path) -> list[str]:
-    user = f"{_NOBODY}"
-    return [
-        "setpriv",
-        f"--reuid={user}",
-        f"--regid={user}",
-        "--clear-groups",
-        "--no-new-privs",
-        "--bounding-set=-all",
-    ]
+def _another_user(place: Place) -> list[str]:
+    identity = [f"--reuid={place.user}", f"--regid={place.user}", "--clear-groups"]
+    return ["setpriv", *identity, "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
 
 
-def _box_of_user(code: Path, work: Path) -> list[str]:
+def _box_of_user(place: Place) -> list[str]:
     """Nested user namespaces are forbidden: inside one, the student would be root of a new box."""
     identity = ["--unshare-user", "--disable-userns", "--uid", f"{_NOBODY}", "--gid", f"{_NOBODY}"]
-    return ["bwrap", *identity, *_box(code, work)]
+    return ["bwrap", *identity, *_box(place)]
 
 
-def _box_of_root(code: Path, work: Path) -> list[str]:
+def _box_of_root(place: Place) -> list[str]:
     """Root is given up inside: mapped to another number by a user namespace, it would still be root."""
     capabilities = ["--cap-drop", "ALL"]
     for needed in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):
         capabilities += ["--cap-add", needed]
-    return ["bwrap", *capabilities, *_box(code, work), *_another_user(code, work), "--inh-caps=-all"]
+    return ["bwrap", *capabilities, *_box(place), *_another_user(place)]
 
 
-def _box(code: Path, work: Path) -> list[str]:
+def _box(place: Place) -> list[str]:
     words = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
     words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
     words += ["--perms", "1777", "--dir", _HOME]
     shown = [Path(path) for path in _SYSTEM]
-    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, FAULT_LAYER, code]
+    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, FAULT_LAYER, place.code]
     shown = [path for path in dict.fromkeys(shown) if path.exists()]
-    for folder in _parents([*shown, work]):
+    for folder in _parents([*shown, place.work]):
         words += ["--perms", "0755", "--dir", str(folder)]  # bubblewrap's own would be closed to another user
     for path in shown:
         here = ["--symlink", str(path.readlink())] if path.is_symlink() else ["--ro-bind", str(path)]
         words += [*here, str(path)]
-    words += ["--bind", str(work), str(work), "--remount-ro", "/", "--chdir", str(work), "--clearenv"]
-    for name, value in {"PATH": os.defpath, "HOME": _HOME, "LANG": "C.UTF-8"}.items():
+    words += [
+        "--bind",
+        str(place.work),
+        str(place.work),
+        "--remount-ro",
+        "/",
+        "--chdir",
+        str(place.work),
+        "--clearenv",
+    ]
+    for name, value in environment(_HOME).items():
         words += ["--setenv", name, value]
     return [*words, "--"]
 

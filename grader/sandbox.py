@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import shutil
@@ -26,18 +25,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The folders of one submission: its code (read only), where it works, and a home with nothing in it."""
+    """The folders of one submission, and how its children are started: on which rung, within which limits.
 
-    code: Path
-    work: Path
+    `home` has nothing in it. `tasks` counts what the children's user ran before, None where that is not known.
+    """
+
+    place: rungs.Place
     home: Path
     rung: rungs.Rung
     limits: Limits
+    tasks: int | None
+
+    @property
+    def work(self) -> Path:
+        """The folder that a child works in, and may fill."""
+        return self.place.work
+
+    @property
+    def code(self) -> Path:
+        """The folder that holds the package, for reading only."""
+        return self.place.code
 
     def hand_over(self, path: Path) -> None:
         """Let what the grader put below `work` belong to the user that the child runs as."""
-        if self.rung.user is not None:
-            os.chown(path, self.rung.user, self.rung.user, follow_symlinks=False)
+        if self.place.user is not None:
+            os.chown(path, self.place.user, self.place.user, follow_symlinks=False)
 
 
 class Child(NamedTuple):
@@ -59,7 +71,9 @@ def open_box(limits: Limits) -> Iterator[Box]:
     root = Path(tempfile.mkdtemp(prefix="statelab-"))
     try:
         root.chmod(0o711)  # a child that is another user passes through, and cannot list
-        box = Box(root / "code", root / "work", root / "home", rungs.strongest_rung(), limits)
+        rung = rungs.strongest_rung()
+        place = rungs.Place(root / "code", root / "work", rung.new_user())
+        box = Box(place, root / "home", rung, limits, _tasks_of(place.user))
         for folder in (box.code, box.work, box.home):
             folder.mkdir(mode=0o755)
         box.hand_over(box.work)
@@ -79,18 +93,18 @@ def start(box: Box, package: str, *, faults: bool) -> Child:
         "code": str(box.code),
         "package": package,
         "faults": str(rungs.FAULT_LAYER) if faults else None,
-        "limits": box.limits.for_child(_tasks_of(box.rung.user)),
+        "limits": box.limits.for_child(box.tasks),
     }
     try:
         process = subprocess.Popen(
             [
-                *box.rung.prefix(box.code, box.work),
+                *box.rung.prefix(box.place),
                 *rungs.python_command(),
                 str(rungs.HOST),
                 json.dumps(settings),
             ],
             cwd=box.work,
-            env={"PATH": os.defpath, "HOME": str(box.home), "LANG": "C.UTF-8"},
+            env=rungs.environment(str(box.home)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -105,16 +119,16 @@ def start(box: Box, package: str, *, faults: bool) -> Child:
     return Child(process, ours)
 
 
-@functools.cache
 def _tasks_of(user: int | None) -> int | None:
     """Count the processes and threads that the user runs already; None where the system does not tell."""
-    owner = os.geteuid() if user is None else user
+    if user is not None:
+        return 0  # made for this box
     if not Path("/proc/self/task").is_dir():
         return None
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile
-            if process.stat().st_uid == owner:
+            if process.stat().st_uid == os.geteuid():
                 count += sum(1 for _ in (process / "task").iterdir())
     return count
 

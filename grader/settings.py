@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +24,16 @@ class SettingsError(Exception):
 class Limits:
     """The limits of one submission (G4). Seconds are wall clock unless the name says CPU."""
 
-    submission_seconds: float = 60
-    check_seconds: float = 20
-    call_seconds: float = 5
-    start_seconds: float = 10
+    submission_seconds: float = 60.0
+    check_seconds: float = 20.0
+    call_seconds: float = 5.0
+    start_seconds: float = 10.0
     timeouts: int = 2
     cpu_seconds: int = 30
     memory_mib: int = 1024
     file_mib: int = 16
     open_files: int = 128
-    processes: int = 64
+    processes: int = 128
 
     def for_child(self, tasks_now: int | None) -> dict[str, int]:
         """Give the limits the operating system keeps for one child, by their names in `resource`.
@@ -76,24 +75,31 @@ def load_settings(file: Path = DEFAULT_FILE) -> Settings:
     except ValueError as error:
         raise SettingsError(f"{file}: is not TOML ({error}); start from a copy of grading.toml") from None
     limits, points = raw.pop("limits", {}), raw.pop("points", {})
-    kinds = {name: type(value) for name, value in dataclasses.asdict(Limits()).items()}
-    for name, value in limits.items():
-        if name not in kinds or not _is_positive(value):
-            raise SettingsError(f"{file}: limits.{name}: is no limit or no positive number; see grading.toml")
-    wrong = [
-        *raw,
-        *(f"points.{lesson}" for lesson, worth in points.items() if not _is_table_of_points(worth)),
-    ]
+    wrong = [*raw, *_wrong_limits(limits), *_wrong_points(points)]
     if wrong:
         raise SettingsError(f"{file}: {wrong[0]}: is not understood; start from a copy of grading.toml")
-    return Settings(Limits(**{name: kinds[name](value) for name, value in limits.items()}), points)
+    return Settings(Limits(**limits), points)
 
 
-def _is_positive(value: Any) -> bool:
-    return type(value) in (int, float) and value > 0
+def _wrong_limits(limits: Any) -> list[str]:
+    """Name what is no limit, or no positive number of its kind."""
+    if not isinstance(limits, dict):
+        return ["limits"]
+    kinds = {name: (int,) if type(value) is int else (int, float) for name, value in asdict(Limits()).items()}
+    return [
+        f"limits.{name}"
+        for name, value in limits.items()
+        if type(value) not in kinds.get(name, ()) or not 0 < value < float("inf")
+    ]
 
 
-def _is_table_of_points(worth: Any) -> bool:
-    return isinstance(worth, dict) and all(
-        type(value) in (int, float) and value >= 0 for value in worth.values()
-    )
+def _wrong_points(points: Any) -> list[str]:
+    """Name what is no table of points, each a number from 0."""
+    if not isinstance(points, dict):
+        return ["points"]
+    return [
+        f"points.{lesson}"
+        for lesson, table in points.items()
+        if not isinstance(table, dict)
+        or not all(type(worth) in (int, float) and 0 <= worth < float("inf") for worth in table.values())
+    ]

@@ -217,7 +217,7 @@ def test_the_child_sees_a_clean_environment(monkeypatch):
         return await lab.scenario(SURROUNDINGS)
 
     seen = on_pipe(PLAIN, body)
-    assert set(seen["environment"]) <= {"HOME", "LANG", "LC_CTYPE", "PATH", "PWD"}
+    assert set(seen["environment"]) <= {"HOME", "LANG", "LC_CTYPE", "MALLOC_ARENA_MAX", "PATH", "PWD"}
     assert not seen["home"]
     assert not seen["modules"]
     assert seen["utf8"] == 1
@@ -324,6 +324,30 @@ class JsonlSessionStore(Plain):
 
     with pytest.raises((OddFileError, OSError)):
         on_pipe(source, body)
+
+
+def test_stores_that_own_a_thread_do_not_pile_up():
+    """What one check opened is let go before the next: a thread for each store is an honest style."""
+    source = """
+from concurrent.futures import ThreadPoolExecutor
+class JsonlSessionStore(Plain):
+    def __init__(self, path):
+        super().__init__(path)
+        self.thread = ThreadPoolExecutor(1)
+    async def append(self, type, data):
+        return await asyncio.get_running_loop().run_in_executor(self.thread, self.write, type, data)
+"""
+
+    async def run(box):
+        children = Children(box, "lesson_22")
+        for _ in range(4):
+            lab = await lab_of(children)
+            for number in range(30):
+                await lab.store(f"{number}").append("a", 1)
+        children.close()
+
+    with box_of(source) as box:
+        asyncio.run(run(box))
 
 
 def test_a_planted_file_may_be_written_by_the_store():

@@ -1,0 +1,47 @@
+"""The sample class: made by machine, one sample for each mistake, each failed by the check meant for it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from grader import sample_class
+from grader.grade import grade_submission
+from grader.pool import SAMPLE_CLASS, find_submissions
+from grader.settings import load_settings
+from grader.suites.mutants.lesson_22 import MUTANTS
+from tests.piped import KIT
+
+CAUGHT_BY = {mutant.id: mutant.caught_by for mutant in MUTANTS}
+
+
+def test_the_samples_are_what_they_are_made_from():
+    """No sample was edited by hand, and none is missing."""
+    assert sample_class.stale(KIT) == []
+
+
+def test_a_stale_sample_is_named(tmp_path):
+    """An edit, a missing file and a stray one are each said by name."""
+    shutil.copytree(KIT / SAMPLE_CLASS, tmp_path / SAMPLE_CLASS)
+    race = tmp_path / SAMPLE_CLASS / "race" / "lesson_22"
+    (race / "todo.py").unlink()
+    (race / "stray.py").touch()
+    (race / "session_store.py").write_text("edited")
+    names = [f"{SAMPLE_CLASS}/race/lesson_22/{name}" for name in ("session_store.py", "stray.py", "todo.py")]
+    assert sample_class.stale(tmp_path) == names
+
+
+@pytest.mark.parametrize(("sample", "mutant"), sample_class.SAMPLES.items())
+def test_each_sample_fails_the_check_meant_for_it(sample, mutant):
+    """An instructor who opens the class sees each mistake under its own check."""
+    outcome = grade_submission(sample, KIT / SAMPLE_CLASS / sample, ["22"], load_settings())
+    failed = {test.check.id: test.finding.reason for test in outcome.lessons["22"].tests if not test.passed}
+    assert failed[CAUGHT_BY[mutant]] == "fail"
+    assert not outcome.lessons["22"].complete
+
+
+def test_the_class_has_the_samples_and_no_others():
+    """Right, untouched, and those that are made."""
+    names = {submission.name for submission in find_submissions(KIT / SAMPLE_CLASS)}
+    assert names == {"right", "untouched-starter", *sample_class.SAMPLES}
