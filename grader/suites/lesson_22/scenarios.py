@@ -168,16 +168,16 @@ async def append_with_open_umask(lesson: Any, folder: Any, given: Any) -> Any:
 async def cancelled_in_queue(lesson: Any, folder: Any, given: Any) -> Any:
     """Queue appends, let the loop turn, cancel some; tell how each ends, then append once more.
 
-    `written` is how many ended lines the disk held at the moment of the cancelling.
+    `written` is how many ended lines the disk held right after the cancelling: of the rest, at most one had begun.
     """
     path = folder / given["name"]
     store = lesson.JsonlSessionStore(path)
     handles = [asyncio.ensure_future(store.append(kind, data)) for kind, data in given["appends"]]
     for _ in range(given["turns"]):
         await asyncio.sleep(0)
-    written = path.read_bytes().count(b"\n") if path.exists() else 0
     for place in given["cancel"]:
         handles[place].cancel()
+    written = path.read_bytes().count(b"\n") if path.exists() else 0
     await asyncio.wait(handles, timeout=4)
     told = [await attempt(lambda h=h: h) if h.done() else {"hung": True} for h in handles]
     last = await attempt(lambda: store.append(*given["last"]))
@@ -245,12 +245,10 @@ async def event_loops(lesson: Any, folder: Any, given: Any) -> Any:
     store = lesson.JsonlSessionStore(folder / given["after"])
     after = [on_another_loop(lambda: store.append(kind, 1)), on_another_loop(lambda: store.append(kind, 2))]
     after.append(await attempt(lambda: store.append(kind, 3)))
-    path = folder / given["at_once"]
-    store = lesson.JsonlSessionStore(path)
+    store = lesson.JsonlSessionStore(folder / given["at_once"])
     first = store.append(kind, 1)
-    begun = path.exists() and path.stat().st_size > 0
     second = on_another_loop(lambda: store.append(kind, 2))
-    return {"after": after, "begun": begun, "second": second, "first": await attempt(lambda: first)}
+    return {"after": after, "second": second, "first": await attempt(lambda: first)}
 
 
 async def read_beside_appends(lesson: Any, folder: Any, given: Any) -> Any:
