@@ -20,7 +20,7 @@ inside() {
     local options=()
     while [[ $1 != -- ]]; do options+=("$1"); shift; done
     shift
-    bwrap --bind "$root" / --dev /dev --proc /proc --tmpfs /tmp --cap-add ALL --die-with-parent \
+    bwrap --bind "$root" / --dev /dev --proc /proc --perms 1777 --tmpfs /tmp --cap-add ALL --die-with-parent \
         --clearenv --setenv PATH /usr/sbin:/usr/bin:/sbin:/bin --setenv HOME /root --setenv LANG C.UTF-8 \
         "${settings[@]}" "${options[@]}" --chdir /kit "$@"
 }

@@ -58,9 +58,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
         *("labkit.experiments", "labkit.actions", "labkit.views", "labkit.words", "labkit.workspace"),
         *("labkit.naive", "labkit.faults", "labkit.generate", "solution.lesson_22"),
     ),
-    "labkit": ("labkit",),
+    "labkit": (),
     "grader.child": (),
-    "grader": ("grader", "labkit.workspace", "labkit.faults", "labkit.generate", "solution.lesson_22"),
+    "grader": (
+        *("labkit.workspace", "labkit.lab_folder", "labkit.node", "labkit.faults", "labkit.generate"),
+        "solution.lesson_22",
+    ),
 }
 
 
