@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from labkit import workspace
+from labkit import actions, workspace
 from labkit.experiments import bench, cards
 from labkit.experiments import lesson_22 as lab
 from labkit.experiments.bench import Seen
@@ -135,16 +136,24 @@ def test_whatever_the_learner_raises_is_shown(learner, text, answers):
     assert cards.cards(seen)
 
 
-def test_call_without_an_answer_ends(learner, monkeypatch):
-    """A store that never answers is left alone after a while, and that is shown."""
-    monkeypatch.setattr(bench, "PATIENCE_SECONDS", 0.01)
-    learner(
-        STORE.format(
-            append="import asyncio; return asyncio.get_running_loop().create_future()", read="return []"
-        )
-    )
+SILENT = "import asyncio; return asyncio.get_running_loop().create_future()"
 
-    assert run(lab.one_disk_error)["yours"].answers == ["TimeoutError", "TimeoutError", []]
+
+@pytest.mark.parametrize("limit", ["PATIENCE_SECONDS", "SCRIPT_SECONDS"])
+def test_store_that_never_answers_is_left_alone(learner, monkeypatch, limit):
+    """A learner's store that never answers is given up after a while, and that is shown."""
+    monkeypatch.setattr(bench, limit, 0.5)
+    learner(STORE.format(append=SILENT, read="return []"))
+
+    assert run(lab.one_line_more)["yours"].answers[0] == "TimeoutError"
+
+
+def test_cancelled_answer_is_shown(learner):
+    """A store that cancels what it promised does not end the cell."""
+    cancelled = SILENT.replace("return", "one =") + "; one.cancel(); return one"
+    learner(STORE.format(append=cancelled, read="return []"))
+
+    assert run(lab.one_disk_error)["yours"].answers == ["CancelledError", "CancelledError", []]
 
 
 def test_difference_is_named_by_its_call(learner):
@@ -199,3 +208,14 @@ def test_effect_is_invisible_in_the_log():
         "outside/mails-sent.txt" in seen["before"].files,
         "outside/mails-sent.txt" in seen["after"].files,
     ) == (False, True)
+
+
+def test_grader_that_gives_nothing_is_one_clear_line(monkeypatch):
+    """A command that dies without an answer is told by its last words and what to run next."""
+    dying = [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"]
+    monkeypatch.setattr(actions, "gate_command", lambda _lesson: dying)
+
+    with pytest.raises(
+        RuntimeError, match=r"statelab: no result \(no room on the disk\); run statelab verify"
+    ):
+        asyncio.run(lab.mutants())

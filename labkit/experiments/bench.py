@@ -25,6 +25,8 @@ from labkit.words import t
 
 PATIENCE_SECONDS = 5.0
 """How long one call may take before it counts as unanswered."""
+SCRIPT_SECONDS = 20.0
+"""How long a whole script may take on one store."""
 LOG = "task.jsonl"
 NO_ANSWER = "…"
 """Stands for the answer of something that was done and answers nothing."""
@@ -133,6 +135,11 @@ class Bench:
                 answer = await asyncio.wait_for(answer, PATIENCE_SECONDS)
         except NotImplementedError:
             raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task and task.cancelling():  # the cell itself was interrupted
+                raise
+            answer = error  # the store cancelled what it had promised
         except Exception as error:  # noqa: BLE001 — the error is the answer
             answer = error
         self.note(text, answer)
@@ -170,7 +177,7 @@ async def _run(script: Script, folder: Path, name: str, open_store: OpenStore) -
     unfinished = ""
     file_layer.install()  # before the store opens its file, or a fault could not find it
     try:
-        await script(bench)
+        await asyncio.wait_for(script(bench), SCRIPT_SECONDS)
     except NotImplementedError as error:
         unfinished = str(error)
     except Exception as error:
@@ -235,7 +242,7 @@ def in_short(answer: object) -> Any:
         return "TimeoutError"
     if isinstance(answer, OSError):
         return f"OSError({errno.errorcode.get(answer.errno or 0, answer.errno)})"
-    if isinstance(answer, Exception):
+    if isinstance(answer, BaseException):
         places = (f"{name}={getattr(answer, name)}" for name in ("line", "sequence") if hasattr(answer, name))
         return f"{type(answer).__name__}({', '.join(places)})".removesuffix("()")
     value = getattr(answer, "sequence", answer)

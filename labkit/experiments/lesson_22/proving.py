@@ -106,7 +106,10 @@ async def _grade(target: str) -> Graded:
 
 
 async def _statelab(command: list[str]) -> dict[str, Any]:
-    """Run the kit's own command in a process of its own; 1 means that something did not pass, and is an answer."""
+    """Run the kit's own command in a process of its own and return its JSON, whatever it says about the code.
+
+    Raises: RuntimeError when it gives none.
+    """
     done = await asyncio.to_thread(
         subprocess.run,
         command,
@@ -115,9 +118,13 @@ async def _statelab(command: list[str]) -> dict[str, Any]:
         capture_output=True,
         check=False,
     )
-    if done.returncode not in (0, 1):
+    try:
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [
+            f"exit code {done.returncode}"
+        ]
         raise RuntimeError(
-            f"statelab: exit code {done.returncode}; run statelab verify --lesson 22 in a terminal"
-        )
-    answer: dict[str, Any] = json.loads(done.stdout)
+            f"statelab: no result ({said[0]}); run statelab verify --lesson 22 in a terminal"
+        ) from None
     return answer
