@@ -300,6 +300,7 @@ def _work(desk: Desk, file_name: str, agent: Agent, *, resumed: bool) -> Answer:
     """Start the agent, once, then turn what is really there into a decision."""
     checkpoint = check_resumable(desk, file_name)
     started_at, task, events = now_utc(), checkpoint.task, desk.folder.events(checkpoint.task.id)
+    desk.folder.prepare(task.id)
     if resumed:
         append_event(events, "resumed")
     append_event(events, "agent_started", round=checkpoint.state.round, agent=agent.kind)
