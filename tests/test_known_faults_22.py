@@ -32,21 +32,7 @@ from solution.lesson_22.session_store import scan
 from tests.child_process import KIT, answer_of, run_child
 
 NL = b"\n"
-NOT_INTEGERS = [
-    "true",
-    "false",
-    "null",
-    '"1"',
-    "1.0",
-    "1.5",
-    "1e0",
-    "1E+0",
-    "10e-1",
-    "[1]",
-    "{}",
-    "NaN",
-    "Infinity",
-]
+NO_NUMBERS = ["true", "false", "null", '"1"', '""', "[1]", "{}", "NaN", "Infinity"]
 NOT_EVENTS = ['"x"', "null", "true", "false", "0", "2", "-1.5", '""', "[]", "[1]", "{}", '[{"sequence":2}]']
 LONE_SURROGATES = ["\\udcb2", "\\ud83d", "\\ude00\\ud83d", "a\\ud800b"]
 BLANKS = [b"", b" ", b"\t", b"\r", b" \t\r "]
@@ -240,9 +226,7 @@ def test_row_22_doubled_keys(tmp_path, line):
     assert refused_line(tmp_path, log_of(line.encode(), E2)) == 1
 
 
-@pytest.mark.parametrize(
-    "value", [value for value in NOT_INTEGERS if "." not in value and "e" not in value.lower()[1:]]
-)
+@pytest.mark.parametrize("value", NO_NUMBERS)
 def test_row_23_what_is_no_number_is_no_sequence(tmp_path, value):
     """True, null, text and containers are no sequence, although True equals 1 in Python."""
     assert refused_line(tmp_path, log_of(record(value), E2)) == 1

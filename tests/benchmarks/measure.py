@@ -43,14 +43,17 @@ class Row:
     note: str = ""
 
     @property
-    def missed(self) -> bool:
-        """Whether a target that gates was not reached. What gates and was not measured counts as missed."""
-        if not self.gates:
-            return False
+    def beyond(self) -> bool:
+        """Whether the median lies beyond its target; what was not measured reached none."""
         if self.spread is None:
             return True
         too_low = self.at_least is not None and self.spread.median < self.at_least
         return too_low or (self.at_most is not None and self.spread.median > self.at_most)
+
+    @property
+    def missed(self) -> bool:
+        """Whether a target that gates was not reached."""
+        return self.gates and self.beyond
 
     def plain(self) -> dict[str, Any]:
         """Return the row as plain JSON."""

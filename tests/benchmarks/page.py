@@ -33,7 +33,7 @@ def _line(row: Row) -> str:
         if row.at_least is not None
         else _figure(row.at_most, row.unit, "≤ ")
     )
-    verdict = "missed" if row.missed else "met" if row.gates else "reported"
+    verdict = ("missed" if row.beyond else "met") + ("" if row.gates else " (gates nothing)")
     if row.spread is None:
         return f"| {row.name} | {row.base} | {row.note} | | {target} | {verdict} |"
     median, low, high = (_figure(figure, row.unit) for figure in row.spread)
