@@ -52,6 +52,8 @@ TREES = (
     Tree("solution/lesson_04/issue_garden", "assets/lesson-04-state/issue_garden", leave_out=False),
     Tree("solution/lesson_22", "assets/sample-class/right/lesson_22", leave_out=False),
     Tree("solution/lesson_22", "assets/sample-class/untouched-starter/lesson_22", leave_out=True),
+    Tree("solution/lesson_04", "assets/sample-class/right/lesson_04", leave_out=False),
+    Tree("solution/lesson_04", "assets/sample-class/untouched-starter/lesson_04", leave_out=True),
 )
 
 
