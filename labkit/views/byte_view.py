@@ -99,9 +99,7 @@ def _window(raw: bytes, focus: int) -> tuple[int, int]:
     if start:
         line_start = raw.rfind(b"\n", max(0, start - 4 * ROW_BYTES), start) + 1
         start = line_start or start
-    while 0 < start < len(raw) and raw[start] & 0xC0 == 0x80:
-        start -= 1
-    return start, end
+    return _character_edge(raw, start, -1), _character_edge(raw, end, 1)
 
 
 class _Marks:
@@ -172,6 +170,14 @@ def _characters(raw: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         size = size if whole else 1
         yield at, size
         at += size
+
+
+def _character_edge(raw: bytes, at: int, step: int) -> int:
+    """Move off the middle of a character, which is three bytes away at most; bytes that form none stay."""
+    for edge in (at, at + step, at + 2 * step, at + 3 * step):
+        if not 0 < edge < len(raw) or raw[edge] & 0xC0 != 0x80:
+            return edge
+    return at
 
 
 def _announced_size(lead: int) -> int:

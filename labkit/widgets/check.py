@@ -30,7 +30,6 @@ class Check(ipywidgets.VBox):
 
     def __init__(self, lesson: str, target: str) -> None:
         self.lesson, self.target = lesson, target
-        self.outcome: dict[str, Any] | None = None
         self.tasks = Tasks(self._failed)
         self.button = parts.button(t("check.button"), self.run)
         self.status = parts.Status(
@@ -61,12 +60,7 @@ class Check(ipywidgets.VBox):
         began = time.monotonic()
         try:
             # A thread and Popen, not asyncio's own subprocesses: the kernel's loop on Windows has none.
-            printed = await asyncio.to_thread(self._verify)
-            self.outcome = json.loads(printed)
-            view = views.check_view(self.outcome, self.lesson)
-        except (ValueError, LookupError, TypeError, OSError) as error:
-            self._failed(t("check.title"), error)
-            return
+            view = views.check_view(await asyncio.to_thread(self._verify), self.lesson)
         finally:
             self.button.disabled = False
         scores = [f"{group.passed}/{len(group.rows)}" for group in view.groups] + ["–"]
@@ -74,7 +68,8 @@ class Check(ipywidgets.VBox):
         self.status.text = t("check.done", seconds=seconds, required=scores[0], extended=scores[1])
         self.results.view = {**asdict(view), **self._closing(view)}
 
-    def _verify(self) -> bytes:
+    def _verify(self) -> dict[str, Any]:
+        """Run the grader to its end. Raises: ValueError with its last word when it printed no outcome."""
         self._process = subprocess.Popen(
             actions.verify_command(self.lesson, self.target),
             cwd=workspace.kit_root(),
@@ -83,10 +78,13 @@ class Check(ipywidgets.VBox):
             stderr=subprocess.PIPE,
         )
         printed, complaint = self._process.communicate()
-        if self._process.returncode not in (0, 1):  # 1: some required test did not pass
+        try:
+            outcome = json.loads(printed)
+            outcome["lessons"][self.lesson]["tests"]
+        except (ValueError, LookupError, TypeError):
             last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise ValueError(" ".join(last) or f"exit code {self._process.returncode}")
-        return printed
+            raise ValueError(last[0] if last else t("check.exit", code=self._process.returncode)) from None
+        return dict(outcome)
 
     def _closing(self, view: views.CheckView) -> dict[str, str]:
         if not view.ok:
