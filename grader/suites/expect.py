@@ -16,7 +16,7 @@ from grader.suites.check import CheckFailed, Text
 from grader.work_folder import OddFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Sequence
+    from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
     from grader.lab import Lab
 
@@ -162,6 +162,15 @@ def show_error(error: Exception) -> Text:
     text = redacted(error.text if isinstance(error, StudentError) else str(error))
     shown = f"{name}: {text}" if text else name
     return Text(shown, shown)
+
+
+def show_outcome(outcome: Mapping[str, Any]) -> Text:
+    """Say how a call of a scenario ended, from what `attempt` told of it."""
+    if "hung" in outcome:
+        return Text("一个调用再也没有结束", "one call never ended")
+    if "error" in outcome:
+        return Text(f"抛出 {outcome['error'][0]}", f"{outcome['error'][0]} was raised")
+    return Text("没有报错", "nothing was raised")
 
 
 def show_value(value: object) -> Text:

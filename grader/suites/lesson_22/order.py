@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.lab import Event
 from grader.suites.check import Text
-from grader.suites.expect import Trial
+from grader.suites.expect import Trial, show_outcome
 from grader.suites.lesson_22 import scenarios
 from grader.suites.lesson_22.drawn import LOG, WRITES, some_data, some_events, some_type, word
 from grader.suites.lesson_22.scenarios import source_of
@@ -133,7 +133,7 @@ async def _cancel(lab: Lab, trial: Trial, cancel: list[int], turns: int) -> None
                 Text("它还是写进了文件", "it was written all the same"),
             )
     trial.require(
-        "event" in told["last"], Text("之后的追加成功", "a later append succeeds"), _ending(told["last"])
+        "event" in told["last"], Text("之后的追加成功", "a later append succeeds"), show_outcome(told["last"])
     )
     trial.disk_holds(lab, [*history, Event(len(history) + 1, *last)], name)
 
@@ -146,7 +146,7 @@ def _kept(trial: Trial, outcome: dict[str, Any], cancelled: bool) -> bool:
     trial.require(
         allowed,
         Text("没有被取消的追加全部成功", "every append that was not cancelled succeeds"),
-        _ending(outcome),
+        show_outcome(outcome),
     )
     return False
 
@@ -154,14 +154,6 @@ def _kept(trial: Trial, outcome: dict[str, Any], cancelled: bool) -> bool:
 def _types_on_disk(trial: Trial, lab: Lab, name: str) -> Sequence[str]:
     raw = trial.bytes_on_disk(lab, name)
     return [event.type for event in trial.records(raw)]
-
-
-def _ending(outcome: dict[str, Any]) -> Text:
-    if "hung" in outcome:
-        return Text("一个追加再也没有结束", "one append never ended")
-    if "error" in outcome:
-        return Text(f"抛出 {outcome['error'][0]}", f"{outcome['error'][0]} was raised")
-    return Text("成功了", "it succeeded")
 
 
 @check(
@@ -225,7 +217,7 @@ async def loops_one_after_the_other(lab: Lab) -> None:
     )
     told = await after.gives(lab.scenario(source_of(scenarios.event_loops), given))
     for outcome in told["after"]:
-        after.require("event" in outcome, Text("每次都成功", "each append succeeds"), _ending(outcome))
+        after.require("event" in outcome, Text("每次都成功", "each append succeeds"), show_outcome(outcome))
     after.disk_holds(lab, [Event(number, kind, number) for number in (1, 2, 3)], "after.jsonl")
     at_once = Trial(
         "S8", "一个循环还在追加时，从另一个循环追加", "Append from another loop while one is still appending"
@@ -234,10 +226,12 @@ async def loops_one_after_the_other(lab: Lab) -> None:
     at_once.require(
         served or "RuntimeError" in told["second"].get("error", ()),
         Text("RuntimeError，或按调用顺序都写入", "RuntimeError, or both are stored in call order"),
-        _ending(told["second"]),
+        show_outcome(told["second"]),
     )
     at_once.require(
-        "event" in told["first"], Text("先来的追加成功", "the first append succeeds"), _ending(told["first"])
+        "event" in told["first"],
+        Text("先来的追加成功", "the first append succeeds"),
+        show_outcome(told["first"]),
     )
     at_once.disk_holds(lab, [Event(number, kind, number) for number in (1, 2)[: 1 + served]], "at-once.jsonl")
 
@@ -265,7 +259,7 @@ async def reading_beside_appends(lab: Lab) -> None:
     reads = await trial.gives(lab.scenario(source_of(scenarios.read_beside_appends), given))
     longest = 0
     for told in reads:
-        trial.require("numbers" in told, Text("每次读取都成功", "every read succeeds"), _ending(told))
+        trial.require("numbers" in told, Text("每次读取都成功", "every read succeeds"), show_outcome(told))
         numbers = told["numbers"]
         trial.require(
             numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= longest,

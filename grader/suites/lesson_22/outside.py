@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.lab import Event
 from grader.suites.check import Text
-from grader.suites.expect import Trial
+from grader.suites.expect import Trial, show_outcome
 from grader.suites.lesson_22 import scenarios
 from grader.suites.lesson_22.drawn import LOG, log, some_type, word
 from grader.suites.lesson_22.scenarios import source_of
@@ -47,14 +47,14 @@ async def a_log_changed_from_outside_is_read_again(lab: Lab) -> None:
         told = await _change(lab, trial, given, log(kept) + torn)
         first, second = told["told"]
         expected = [*kept, Event(len(kept) + 1, kind, data[5])]
-        trial.require("event" in first, Text("追加成功", "the append succeeds"), _ending(first))
+        trial.require("event" in first, Text("追加成功", "the append succeeds"), show_outcome(first))
         trial.require(
             first.get("event", [None])[0] == len(expected),
             Text(f"编号 {len(expected)}", f"number {len(expected)}"),
             Text("另一个编号", "another number"),
         )
         trial.require(
-            "event" in second, Text("新实例也能追加", "a new instance appends too"), _ending(second)
+            "event" in second, Text("新实例也能追加", "a new instance appends too"), show_outcome(second)
         )
         trial.disk_holds(lab, [*expected, Event(len(expected) + 1, kind, data[5])])
 
@@ -82,7 +82,7 @@ async def a_log_that_vanished_is_not_begun_again(lab: Lab) -> None:
         trial.require(
             bool({"OSError", "RuntimeError", "CorruptLogError"} & set(first.get("error", ()))),
             Text("这次追加报出明确的错误", "this append fails with a clear error"),
-            _ending(first),
+            show_outcome(first),
         )
         left = None if told["disk"] is None else bytes.fromhex(told["disk"])
         trial.require(
@@ -90,7 +90,9 @@ async def a_log_that_vanished_is_not_begun_again(lab: Lab) -> None:
             Text("什么都没写", "nothing was written"),
             Text("文件被写了", "the file was written"),
         )
-        trial.require("event" in second, Text("新实例可以追加", "a new instance appends"), _ending(second))
+        trial.require(
+            "event" in second, Text("新实例可以追加", "a new instance appends"), show_outcome(second)
+        )
         trial.disk_holds(lab, [*kept, Event(len(kept) + 1, kind, data[5])])
 
 
@@ -121,10 +123,6 @@ async def two_instances_never_share_a_number(lab: Lab) -> None:
     told = await trial.gives(lab.scenario(source_of(scenarios.two_stores), given))
     stored = [value for value, outcome in zip(data, told, strict=True) if "event" in outcome]
     trial.disk_holds(lab, [Event(number, kind, value) for number, value in enumerate(stored, start=1)])
-    trial.require("event" in told[0], Text("第一次追加成功", "the first append succeeds"), _ending(told[0]))
-
-
-def _ending(outcome: dict[str, Any]) -> Text:
-    if "error" in outcome:
-        return Text(f"抛出 {outcome['error'][0]}", f"{outcome['error'][0]} was raised")
-    return Text("没有报错", "nothing was raised")
+    trial.require(
+        "event" in told[0], Text("第一次追加成功", "the first append succeeds"), show_outcome(told[0])
+    )
