@@ -215,6 +215,7 @@ def run(command: "list[str]", log: "TextIO", step: "Step") -> None:
                 step.show(line)
         except BaseException:
             process.terminate()
+            step.end("stopped")
             raise
     if process.returncode != 0:
         step.end("failed")
