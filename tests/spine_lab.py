@@ -11,15 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from labkit import lab_folder
-from labkit.faults.round_sweep import fresh_copy
 from labkit.node import find_node
 
 TASK = "issue-002"
@@ -154,33 +150,6 @@ def template(*, quick: bool, code: str = "solution") -> Path:
         lab.commit()
     Lab(folder / "lab").git("gc", "-q", "--prune=now")  # few files: it is copied hundreds of times
     return folder / "lab"
-
-
-@pytest.fixture
-def memory_path() -> Iterator[Path]:
-    """A folder in memory where the system has such a place: a kill does not care, and a sync costs nothing there."""
-    shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None) as folder:
-        yield Path(folder)
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    """A lab whose verification is one quick command."""
-    return Lab(fresh_copy(template(quick=True), tmp_path / "issue-garden-lab"))
-
-
-@pytest.fixture
-def claimed(lab: Lab) -> Lab:
-    """A lab interrupted after its claim."""
-    lab.interrupt()
-    return lab
-
-
-@pytest.fixture
-def real_lab(tmp_path: Path) -> Lab:
-    """A lab with the lesson's own three commands."""
-    return Lab(fresh_copy(template(quick=False), tmp_path / "issue-garden-lab"))
 
 
 def agent_script(lab: Lab, source: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pytest
 from labkit.faults.round_sweep import MARK_CHANGES, Ended, Point, RoundRunner, fresh_copy, points, starts
 from tests.spine_lab import TASK, Lab, environment, template
 
-pytest_plugins = ["tests.spine_lab"]
+pytest_plugins = ["tests.spine_fixtures"]
 
 KINDS = ("claim", "facts", "state", "result")
 DONE = ("completed", "verified", None)
