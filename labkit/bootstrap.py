@@ -22,7 +22,6 @@ import subprocess
 import sys
 import sysconfig
 import time
-import venv
 from pathlib import Path
 
 from labkit.node import UnfitNodeError, find_node
@@ -87,11 +86,8 @@ def main(arguments: "list[str] | None" = None) -> int:
         say(str(error))
         return 1
     except OSError as error:
-        say(
-            explain(
-                f"{error.strerror}", f"{error.filename}: {error.strerror}; put that right, then start again"
-            )
-        )
+        cause = explain(str(error.strerror), f"{error.strerror}; put that right, then start again")
+        say(f"{error.filename or root}: {cause}")
         return 1
     except KeyboardInterrupt:
         say("interrupted; start it again, and it makes good what is unfinished")
@@ -156,17 +152,27 @@ def prepare_environment(root: Path, folder: Path) -> "dict[str, str]":
     record = read_record(folder)
     if is_whole(record, root, folder):
         installed = dict(record["parts"])
-    elif not record and folder.exists():
-        if version_of(folder) != HERE:
-            raise SetupError(f"{folder}: is no environment of Python {HERE}; move it away, then start again")
+    elif not record and version_of(folder) == HERE:
         installed = {}  # made by hand, and it fits: keep it
     else:
-        if record:
-            shutil.rmtree(str(folder))
+        if folder.exists():
+            discard(folder, ours=bool(record))
         create_environment(root, folder)
         installed = {}
     write_record(root, folder, installed, finished=False)
     return installed
+
+
+def discard(folder: Path, *, ours: bool) -> None:
+    """Remove what a set-up left unfinished. Raises `SetupError` for a folder that someone else filled."""
+    killed_at_once = folder.is_dir() and all(path.name == RECORD + ".new" for path in folder.iterdir())
+    if not (ours or killed_at_once):
+        raise SetupError(f"{folder}: is no environment of Python {HERE}; move it away, then start again")
+    # Out of the way first: a removal that is cut short must not look like someone else's folder.
+    old = folder.with_name(folder.name + ".old")
+    shutil.rmtree(str(old), ignore_errors=True)
+    folder.rename(old)
+    shutil.rmtree(str(old))
 
 
 def create_environment(root: Path, folder: Path) -> None:
@@ -177,6 +183,8 @@ def create_environment(root: Path, folder: Path) -> None:
                 f"{sys.executable}: its {module} module is missing; "
                 f"install it (Debian: apt-get install python{HERE}-venv), then start again"
             )
+    import venv  # noqa: PLC0415 - Debian may lack it, which is told above
+
     folder.mkdir()
     write_record(root, folder, {}, finished=False)  # first of all: what has a record is ours to make anew
     with (folder / LOG).open("w", encoding="utf-8") as log:

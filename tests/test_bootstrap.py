@@ -260,6 +260,30 @@ def test_what_is_no_environment_is_left_alone(kit: SmallKit, there: str) -> None
     assert place.is_file() or (place / "mine").exists()
 
 
+@pytest.mark.parametrize("left", [[], [bootstrap.RECORD + ".new"]])
+def test_a_set_up_killed_at_its_first_step_is_no_obstacle(tmp_path: Path, left: list[str]) -> None:
+    """An empty `.venv`, or one with a half-written record, is the next set-up's to remove."""
+    place = tmp_path / ".venv"
+    place.mkdir()
+    for name in left:
+        (place / name).touch()
+    bootstrap.discard(place, ours=False)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_removal_that_is_cut_short_is_out_of_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it removes an old environment, a set-up leaves no `.venv` that the next could misjudge."""
+    place = tmp_path / ".venv"
+    place.mkdir()
+    monkeypatch.setattr(bootstrap.shutil, "rmtree", lambda *_, **__: None)
+    bootstrap.discard(place, ours=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == [".venv.old"]
+
+
 def test_a_missing_git_is_named(kit: SmallKit, tmp_path: Path) -> None:
     """Without git the set-up stops before it makes anything, and says how to get it."""
     code, told = kit.set_up(PATH=str(tmp_path / "empty"))
@@ -269,15 +293,14 @@ def test_a_missing_git_is_named(kit: SmallKit, tmp_path: Path) -> None:
     assert not (kit.root / ".venv").exists()
 
 
+@pytest.mark.parametrize("module", ["venv", "ensurepip"])
 def test_a_missing_venv_module_is_named_with_its_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
-    """Debian keeps ensurepip in a package of its own; the message names it. (Shown for real by tests/bare_root.sh.)"""
-    monkeypatch.setattr(
-        bootstrap.importlib.util, "find_spec", lambda name: None if name == "ensurepip" else name
-    )
+    """Debian keeps these in a package of its own; the message names it. (Shown for real by tests/bare_root.sh.)"""
+    monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None if name == module else name)
     with pytest.raises(
-        bootstrap.SetupError, match=rf"ensurepip module is missing; .*python{bootstrap.HERE}-venv"
+        bootstrap.SetupError, match=rf"{module} module is missing; .*python{bootstrap.HERE}-venv"
     ):
         bootstrap.create_environment(tmp_path, tmp_path / ".venv")
 
