@@ -4,13 +4,16 @@ They read and write with ordinary file calls. What holds a race or fails a disk 
 (``labkit.actions.disturbed``), never inside.
 """
 
+from labkit.naive.habits import BlankSkippingStore, EchoingStore, PreparingStore
 from labkit.naive.queues import CachingStore, HoleStore, LateStore, PoisonedStore
 from labkit.naive.races import CoroutineStore, LuckyStore, UnsafeStore, WriteLockedStore
 from labkit.naive.readers import GluingStore, HopefulStore, NewlineStore, RisingStore, SkippingStore
 
 __all__ = [
+    "BlankSkippingStore",
     "CachingStore",
     "CoroutineStore",
+    "EchoingStore",
     "GluingStore",
     "HoleStore",
     "HopefulStore",
@@ -18,6 +21,7 @@ __all__ = [
     "LuckyStore",
     "NewlineStore",
     "PoisonedStore",
+    "PreparingStore",
     "RisingStore",
     "SkippingStore",
     "UnsafeStore",

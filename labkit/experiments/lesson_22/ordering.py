@@ -9,8 +9,7 @@ from typing import Any
 
 from labkit import actions
 from labkit.experiments.bench import NO_ANSWER, Bench, Seen, compare
-from labkit.naive import CoroutineStore, LateStore, LuckyStore, UnsafeStore, WriteLockedStore
-from labkit.naive.habits import PreparingStore
+from labkit.naive import CoroutineStore, LateStore, LuckyStore, PreparingStore, UnsafeStore, WriteLockedStore
 
 
 @dataclass(frozen=True, slots=True)

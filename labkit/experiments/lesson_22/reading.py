@@ -9,8 +9,14 @@ from typing import Any
 
 from labkit import actions
 from labkit.experiments.bench import LOG, Bench, Seen, compare, fresh_folder, learners_store
-from labkit.naive import HopefulStore, NewlineStore, RisingStore, SkippingStore
-from labkit.naive.habits import BlankSkippingStore, EchoingStore
+from labkit.naive import (
+    BlankSkippingStore,
+    EchoingStore,
+    HopefulStore,
+    NewlineStore,
+    RisingStore,
+    SkippingStore,
+)
 from labkit.views import Answered, ask
 from labkit.words import t
 from solution.lesson_22 import SessionEvent
@@ -146,8 +152,8 @@ async def secret_in_a_bad_line() -> Seen:
             raise
         except Exception as error:  # noqa: BLE001 — whatever a store raises is searched
             bench.note("read()", error)
-            bench.note("str(error)", TOKEN in str(error))
-            bench.note("repr(error)", TOKEN in repr(error))
-            bench.note("traceback", TOKEN in "".join(traceback.format_exception(error)))
+            bench.note("token in str(error)", TOKEN in str(error))
+            bench.note("token in repr(error)", TOKEN in repr(error))
+            bench.note("token in traceback", TOKEN in "".join(traceback.format_exception(error)))
 
     return await compare("secret-in-a-bad-line", script, EchoingStore=EchoingStore)
