@@ -124,6 +124,7 @@ class JsonlSessionStore:
         ),
         ("def broken(:\n", ["SyntaxError"] * 3),
         ("import no_such_module\n", ["ModuleNotFoundError"] * 3),
+        ("raise SystemExit(3)\n", ["RuntimeError"] * 3),
         ("nothing = 1\n", ["ImportError"] * 3),
     ],
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from labkit import actions, workspace
@@ -31,8 +31,9 @@ class Agent:
         """Tell it one word and wait until it is done. Raises: RuntimeError when it ended instead."""
         answer = ""
         if self._child.stdin and self._child.stdout:
-            self._child.stdin.write(f"{word}\n")
-            self._child.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it died before it could hear; no answer says so too
+                self._child.stdin.write(f"{word}\n")
+                self._child.stdin.flush()
             answer = self._child.stdout.readline().strip()
         if answer != "done":
             raise RuntimeError(f"agent {self._child.pid}: ended before {word!r} was done; run the cell again")
@@ -49,7 +50,7 @@ class Agent:
         return side_of(name, self.calls, self.folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _agent(kind: str, folder: Path) -> Iterator[Agent]:
     folder.mkdir(exist_ok=True)
     agent = Agent(kind, folder)

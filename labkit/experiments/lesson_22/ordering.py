@@ -45,9 +45,14 @@ async def hundred_at_once() -> Seen:
     async def script(bench: Bench) -> None:
         async def all_at_once() -> list[int]:
             finished: list[int] = []
+
+            def note(done: asyncio.Future[Any]) -> None:
+                if not done.cancelled() and not done.exception():
+                    finished.append(done.result().sequence)
+
             waiting = [asyncio.ensure_future(bench.store.append(f"step_{n}", None)) for n in range(1, 101)]
             for call in waiting:
-                call.add_done_callback(lambda done: finished.append(done.result().sequence))
+                call.add_done_callback(note)
             await asyncio.gather(*waiting)
             return finished
 
