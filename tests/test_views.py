@@ -73,6 +73,27 @@ def test_a_flip_in_lines_already_judged_is_seen(log: Path) -> None:
     assert (report.outcome, report.line, report.events) == (views.Outcome.CORRUPT, 1, ())
 
 
+@pytest.mark.parametrize(
+    ("tail", "verdict"),
+    [
+        (b'{"sequence":9,"type":"t","data":1}', ("whole", 9, None)),
+        (b'{"sequence":7,"type":"t","data":1}', ("corrupt", 8, 9)),
+        (b"null", ("corrupt", 8, 9)),
+        (b"nul", ("torn", 8, None)),
+        (b"nul\n", ("corrupt", 8, 9)),
+    ],
+)
+def test_a_new_tail_is_judged_behind_lines_already_judged(log: Path, tail: bytes, verdict: tuple) -> None:
+    """A record that is due, a wrong number, what is no record, what does not parse: each as in a fresh reading."""
+    reader = views.LogReader(log)
+    reader.read()
+    with log.open("ab") as file:
+        file.write(tail)
+
+    report = reader.read()[1]
+    assert (report.outcome, len(report.events), report.line) == verdict
+
+
 @pytest.mark.parametrize("exhibit", views.zoo(ZOO), ids=lambda exhibit: exhibit.path.name)
 def test_report_on_every_log_of_the_zoo(exhibit: views.Exhibit) -> None:
     """Kind, events, line and offsets are those of the verdict beside the log."""

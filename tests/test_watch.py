@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import watchfiles
 
+import labkit.watch
 from labkit.watch import Watch
 
 if TYPE_CHECKING:
@@ -127,6 +128,33 @@ def test_without_system_events_it_looks_for_itself(tmp_path: Path, monkeypatch: 
     assert watched(tmp_path, test).polling
 
 
+@pytest.mark.parametrize("there", [True, False], ids=["folder", "no folder"])
+def test_nothing_is_told_while_nothing_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """Looking again and again at what stays the same is told once, when the watch is laid."""
+    folder = tmp_path if there else tmp_path / "none"
+    monkeypatch.setattr(labkit.watch, "LONGEST_SILENCE_MS", 1)
+    look = labkit.watch._fingerprint
+
+    async def run() -> int:
+        told, looked, loop = Told(folder), asyncio.Queue[None](), asyncio.get_running_loop()
+
+        def look_and_say(path: Path) -> object:
+            loop.call_soon_threadsafe(looked.put_nowait, None)
+            return look(path)
+
+        monkeypatch.setattr(labkit.watch, "_fingerprint", look_and_say)
+        watch = Watch(folder, told, polling=there)
+        async with asyncio.timeout(20):
+            for _ in range(5):
+                await looked.get()
+        watch.close()
+        return told.looks.qsize()
+
+    assert asyncio.run(run()) == 1
+
+
 def test_after_close_nothing_is_told_and_no_thread_is_left(tmp_path: Path) -> None:
     """Closing ends the thread and drops what was on its way; closing twice is harmless."""
 
@@ -134,7 +162,7 @@ def test_after_close_nothing_is_told_and_no_thread_is_left(tmp_path: Path) -> No
         told = Told(tmp_path)
         watch = Watch(tmp_path, told)
         await told.looks.get()
-        (tmp_path / "log").write_bytes(b"x")
+        watch._tell()  # as its thread does: on its way, and not yet arrived
         watch.close()
         watch.close()
         before = told.looks.qsize()

@@ -137,6 +137,7 @@ def test_append_after_the_tear_with_both_stores(tmp_path: Path) -> None:
         assert verdicts(widget)[0] == "Whole: 8 events"
         assert widget.status.text == "Your store wrote event 8."
         assert "events.jsonl.torn-709 (91 bytes)" in lines(widget)
+        assert "Unseen" not in lines(widget)
 
     torn(tmp_path, test)
 
