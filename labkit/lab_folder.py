@@ -137,14 +137,13 @@ def status(lab: Path) -> LabStatus:
             "repository_missing",
             f"{lab}: has no .git of its own; use 'statelab workspace reset' to begin anew",
         )
-    chosen = _git(lab, "config", "--default", "unknown", "statelab.code").strip()
     return LabStatus(
         path=str(lab),
         exists=True,
-        code=_code_in(lab),
-        chosen=chosen,
-        head=_git(lab, "rev-parse", "--short", "HEAD").strip(),
-        changed=_git(lab, "status", "--short").splitlines(),
+        code=code_in(lab),
+        chosen=made_for(lab),
+        head=git(lab, "rev-parse", "--short", "HEAD").strip(),
+        changed=git(lab, "status", "--short").splitlines(),
         queues={
             queue: sorted(path.name for path in (lab / "tasks" / queue).glob("*.json")) for queue in QUEUES
         },
@@ -190,9 +189,9 @@ def _build(lab: Path, code: str, *, ready: bool) -> None:
     lab.mkdir()
     _copy_over(_asset("issue-garden-lab"), lab)
     # No template: hooks and settings that a machine gives to new repositories are not part of the lesson.
-    _git(lab, "init", "--quiet", "--template=", "--initial-branch=main")
+    git(lab, "init", "--quiet", "--template=", "--initial-branch=main")
     for name, value in (_LOCAL_SETTINGS | {"statelab.code": code}).items():
-        _git(lab, "config", name, value)
+        git(lab, "config", name, value)
     _commit(lab, "the garden before its first task")
     _copy_over(_asset("lesson-03-result"), lab)
     (lab / "tasks" / "inbox" / "issue-001.json").unlink()
@@ -203,8 +202,8 @@ def _build(lab: Path, code: str, *, ready: bool) -> None:
 
 
 def _commit(lab: Path, message: str) -> None:
-    _git(lab, "add", "--all")
-    _git(lab, "commit", "--quiet", "-m", message)
+    git(lab, "add", "--all")
+    git(lab, "commit", "--quiet", "-m", message)
 
 
 def _copy_over(source: Path, target: Path) -> None:
@@ -217,10 +216,10 @@ def _asset(name: str) -> Path:
     return workspace.kit_root() / "assets" / name
 
 
-def _git(lab: Path, *arguments: str) -> str:
+def git(lab: Path, *arguments: str) -> str:
     """Run Git in the lab's own repository, with the lab's settings only. Raises: LabFolderError with Git's first words."""
-    git = shutil.which("git")
-    if git is None:
+    program = shutil.which("git")
+    if program is None:
         raise LabFolderError("git_missing", "git: not found; install Git, then run this again")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     own = {
@@ -231,7 +230,7 @@ def _git(lab: Path, *arguments: str) -> str:
     }
     ceiling = {"GIT_CEILING_DIRECTORIES": str(lab.parent)}
     done = subprocess.run(
-        [git, "-c", f"safe.directory={lab}", *arguments],
+        [program, "-c", f"safe.directory={lab}", *arguments],
         cwd=lab, env=kept | own | ceiling, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
@@ -252,7 +251,13 @@ def _named_disk_errors(lab: Path) -> Iterator[None]:
         raise LabFolderError("io_error", f"{lab}: copying failed: {error}; look at the folder") from error
 
 
-def _code_in(lab: Path) -> str:
+def made_for(lab: Path) -> str:
+    """Return the code that a lab was made for: starter, solution, or unknown. Raises: LabFolderError."""
+    return git(lab, "config", "--default", "unknown", "statelab.code").strip()
+
+
+def code_in(lab: Path) -> str:
+    """Return whose bodies the spine has: starter, solution, edited, or none before the overlay is laid down."""
     spine = [lab / "issue_garden" / name for name in EXERCISE]
     if not all(path.is_file() for path in spine):
         return "none"

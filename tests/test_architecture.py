@@ -33,6 +33,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.workspace": (),
     "labkit.words": ("labkit.workspace",),
     "labkit.watch": (),
+    "labkit.child_guard": (),
+    "labkit.owned_child": (),
     "labkit.faults": ("labkit.faults", "issue_garden"),
     "labkit.naive": ("labkit.naive", "solution.lesson_22"),
     "labkit.views": ("labkit.views", "labkit.words", "labkit.workspace", "solution.lesson_22"),
@@ -43,10 +45,14 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "labkit.generate",
         "labkit.lab_folder",
     ),
+    "labkit.lab_actions": (
+        *("labkit.workspace", "labkit.faults", "labkit.lab_folder", "labkit.node", "labkit.owned_child"),
+    ),
     "labkit.widgets": (
         *(
             "labkit.widgets",
             "labkit.actions",
+            "labkit.lab_actions",
             "labkit.views",
             "labkit.watch",
             "labkit.words",

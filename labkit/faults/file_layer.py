@@ -57,6 +57,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -222,7 +223,8 @@ def _rule(number: int, plain: dict[str, Any]) -> Rule:
 class Plan:
     """All that one `arm` set up: the rules and their counts, the log, and whoever is being held."""
 
-    def __init__(self, rules: list[dict[str, Any]], root: str) -> None:
+    def __init__(self, rules: list[dict[str, Any]], root: str, last_words: Callable[[], object]) -> None:
+        self.last_words = last_words
         self.rules = [_rule(number, plain) for number, plain in enumerate(rules, start=1)]
         self.roots = {os.path.abspath(root), os.path.realpath(root)}
         self.armed = True
@@ -307,6 +309,7 @@ class Interposed:
         elif through or (call.operation.moves and not rule.fault.end):
             result = self.real(*_shortened(call, through), **call.kwargs)
         if rule.fault.end == "kill":
+            plan.last_words()
             _die()
         elif rule.fault.end:
             number = getattr(errno, rule.fault.end)
@@ -441,15 +444,19 @@ def uninstall() -> None:
     _open_files.clear()
 
 
-def arm(rules: list[dict[str, Any]], root: str | os.PathLike[str]) -> None:
+def arm(
+    rules: list[dict[str, Any]], root: str | os.PathLike[str], last_words: Callable[[], object] = lambda: None
+) -> None:
     """Let `rules` act on what happens below `root` from now on; counts and log start anew.
+
+    `last_words` is called before a rule kills the process: its log would be lost with it. It writes outside `root`.
 
     Raises ValueError for a rule that cannot be meant, RuntimeError when the layer is not installed.
     """
     global _plan  # noqa: PLW0603 - one process has one file layer
     if not _originals:
         raise RuntimeError("file layer: not installed; call install() before the code under test is imported")
-    plan = Plan(rules, os.fspath(root))
+    plan = Plan(rules, os.fspath(root), last_words)
     disarm()
     _plan = plan
 
