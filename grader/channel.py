@@ -200,12 +200,13 @@ def _parse(line: bytearray) -> dict[str, Any]:
     reply = json.loads(line, parse_constant=_refuse, parse_float=_finite)
     if type(reply) is not dict or type(reply.get("id")) is not int or len(reply) != 2:
         raise ValueError("no reply")
-    if "ok" not in reply and not _is_error(reply.get("err")):
+    if "ok" not in reply and not is_error(reply.get("err")):
         raise ValueError("no reply")
     return reply
 
 
-def _is_error(error: Any) -> bool:
+def is_error(error: Any) -> bool:
+    """Say whether this has the shape of an error that a child describes."""
     if type(error) is not dict or error.keys() != {"types", "attrs", "text", "where", "when"}:
         return False
     types, attrs = error["types"], error["attrs"]

@@ -7,6 +7,7 @@ import secrets
 from random import Random
 from typing import TYPE_CHECKING
 
+from grader.bench import BENCHES
 from grader.channel import ChildLost
 from grader.intake import take
 from grader.lab import STUDENT_ERRORS, StudentError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from grader.intake import Handin, LeftOut
     from grader.outcome import LessonOutcome
     from grader.settings import Settings
+    from grader.spine import PipedSpineLab
     from grader.suites.check import Check
 
     Tell = Callable[[Check, Finding], None]
@@ -60,9 +62,11 @@ def grade_handin(
         findings = [Finding(check.id, "fail", lost.reason, _explain(lost)) for check in checks]
     else:
         try:
-            with open_box(settings.limits) as box:
-                handin.lay_down(box.code)
-                findings = asyncio.run(Run(Children(box, handin.package), seed, tell).all(checks))
+            bench = BENCHES[handin.lesson]
+            with open_box(settings.limits_of(handin.lesson), bench.programs()) as box:
+                bench.lay_down(handin, box.code)
+                children = Children(box, handin.package, bench.host)
+                findings = asyncio.run(Run(children, seed, tell, bench.lab).all(checks))
         except OSError as error:  # no room for a box: the grader's fault, and nobody's mark
             findings = [_grader_error(check, error) for check in checks]
     return rung, conclude(handin.lesson, seed, checks, findings, settings)
@@ -71,8 +75,15 @@ def grade_handin(
 class Run:
     """All checks of one lesson on one submission, one after the other."""
 
-    def __init__(self, children: Children, seed: str, tell: Tell | None = None) -> None:
+    def __init__(
+        self,
+        children: Children,
+        seed: str,
+        tell: Tell | None = None,
+        lab: Callable[..., PipedLab | PipedSpineLab] = PipedLab,
+    ) -> None:
         self.children = children
+        self._lab = lab
         self._seed = seed
         self._tell = tell
         self._folders = 0
@@ -109,7 +120,7 @@ class Run:
         draw = Random(f"{self._seed} {check.id}")  # noqa: S311 - inputs, not secrets
         try:
             channel = await self.children.get(faults=check.faults)
-            lab = PipedLab(self.children, channel, self._new_folder(), draw, faults=check.faults)
+            lab = self._lab(self.children, channel, self._new_folder(), draw, faults=check.faults)
         except OSError as error:
             return _grader_error(check, error)
         deadline = asyncio.timeout(min(limits.check_seconds, self.children.seconds_left))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grader.suites.check import Text
-from labkit.workspace import LESSON_FOLDERS
+from labkit.workspace import LESSON_FOLDERS, kit_root
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_LISTED = 50
@@ -30,14 +30,25 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 
 
 class KitFiles(NamedTuple):
-    """The files of one lesson, by their names below its folder: those that must be there, and those that may."""
+    """The files of one lesson, by their names below its folder: those that must be there, and those that may.
+
+    What stands in the folder `given` of the kit is not taken either: it is laid down from there.
+    """
 
     needed: tuple[str, ...]
-    optional: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    given: str = ""
+
+    def is_given(self, name: str, path: Path) -> bool:
+        """Say whether the submission's file of this name is the kit's own, unchanged."""
+        return bool(self.given) and _read(kit_root() / self.given / name) == _read(path)
 
 
 KIT_FILES = {
     "22": KitFiles(("__init__.py", "session_store.py"), ("event_line.py", "todo.py", "homework.py")),
+    "04": KitFiles(
+        ("issue_garden/state_store.py", "issue_garden/stateful_round.py"), given="assets/lesson-04-state"
+    ),
 }
 
 
@@ -94,14 +105,15 @@ def _take(submission: Path, lesson: str, kit: KitFiles) -> Handin:
     left_out: list[LeftOut] = []
     for path in _entries(submission, lesson):
         name = path.relative_to(submission).as_posix()
-        if path.parent == home.parent and path.name in _KIT_OWN:
-            continue
-        if path.parent == home and path.name in (*kit.needed, *kit.optional):
+        known = path.relative_to(home).as_posix() if path.is_relative_to(home) else ""
+        if known in (*kit.needed, *kit.optional):
             found = _read(path)
             if isinstance(found, bytes):
-                files[path.name] = found
+                files[known] = found
             else:
                 left_out.append(LeftOut(name, found))
+        elif (path.parent == home.parent and path.name in _KIT_OWN) or (known and kit.is_given(known, path)):
+            continue
         elif len(left_out) < MAX_LISTED:
             left_out.append(LeftOut(name, "unnamed"))
     missing = ", ".join(f"{LESSON_FOLDERS[lesson]}/{name}" for name in kit.needed if name not in files)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from grader.suites.check import Text
+from grader.suites.check import DIMENSIONS, Text
 
 if TYPE_CHECKING:
     from grader.intake import LeftOut
@@ -35,7 +35,6 @@ GRAVEST_FIRST = (
     "fail",
     "not-implemented",
 )
-DIMENSIONS = ("concurrency", "recovery", "integrity", "diagnosis")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ class LessonOutcome:
             "extended": count(self.extended),
             "rubric": {
                 dimension: count([test for test in self.tests if test.check.dimension == dimension])
-                for dimension in DIMENSIONS
+                for dimension in DIMENSIONS[self.lesson]
             },
             "tests": [test.plain() for test in self.tests],
         }

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from grader import sandbox
+from grader import rungs, sandbox
 from grader.channel import Allowance, Channel, ChildLost
 from grader.lab import Event, rebuild_error
 from grader.suites.check import Text
@@ -28,8 +28,9 @@ class Children:
     `out_of_play` is set once nothing more can be learnt: the code does not load, cheated, or used up its time.
     """
 
-    def __init__(self, box: Box, package: str) -> None:
+    def __init__(self, box: Box, package: str, host: Path = rungs.HOST) -> None:
         self.box = box
+        self._host = host
         self.allowance = Allowance()
         self.out_of_play: ChildLost | None = None
         self._package = package
@@ -78,7 +79,7 @@ class Children:
             self.out_of_play = lost
 
     async def _start(self, *, faults: bool) -> Channel:
-        child = sandbox.start(self.box, self._package, faults=faults)
+        child = sandbox.start(self.box, self._package, faults=faults, host=self._host)
         channel = await Channel.open(child, self.box.limits.call_seconds, self.allowance)
         try:
             reply = await asyncio.wait_for(channel.ready, self.box.limits.start_seconds)
@@ -155,7 +156,7 @@ class PipedLab:
 
     async def disarm(self) -> list[dict[str, Any]]:
         """Lift the faults and tell what was seen; that is the child's word."""
-        seen: list[dict[str, Any]] = _value(
+        seen: list[dict[str, Any]] = value_of(
             self._channel, await self._channel.ask(self._channel.new_id(), op="disarm"), list
         )
         return seen
@@ -170,7 +171,7 @@ class PipedLab:
             folder=str(self.folder),
             given=given,
         )
-        return _value(self._channel, await answer, object)
+        return value_of(self._channel, await answer, object)
 
 
 class PipedStore:
@@ -188,7 +189,7 @@ class PipedStore:
     async def read(self) -> list[Event]:
         """Await the student's `read`."""
         answer = self._channel.ask(self._call("read"), op="await")
-        return [_event(self._channel, found) for found in _value(self._channel, await answer, list)]
+        return [_event(self._channel, found) for found in value_of(self._channel, await answer, list)]
 
     def _call(self, method: str, *arguments: object) -> int:
         id_ = self._channel.new_id()
@@ -216,14 +217,14 @@ class PipedHandle:
         except asyncio.CancelledError:
             self.cancel()  # who stops waiting for a future cancels it
             raise
-        return _event(self._channel, _value(self._channel, reply, list))
+        return _event(self._channel, value_of(self._channel, reply, list))
 
     def cancel(self) -> None:
         """Cancel the student's awaitable, in its place among the calls of this turn."""
         self._channel.post(op="cancel", id=self._id)
 
 
-def _value(channel: Channel, reply: dict[str, Any], kind: type) -> Any:
+def value_of(channel: Channel, reply: dict[str, Any], kind: type) -> Any:
     """Give what was answered, or raise what the student's code raised; another shape than `kind` is forged."""
     if "err" in reply:
         error = rebuild_error(reply["err"]["types"], reply["err"]["attrs"], reply["err"]["text"])

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 KIT = Path(__file__).parents[1]
 HOST = KIT / "grader" / "child" / "host.py"
+SPINE_HOST = HOST.with_name("spine_host.py")
 FAULT_LAYER = KIT / "labkit" / "faults" / "file_layer.py"
 
 _NOBODY = 65534  # inside a user namespace
@@ -33,11 +34,15 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cach
 
 
 class Place(NamedTuple):
-    """Where a child lives: its code (read only), where it works, and as whom; None for the grader's own user."""
+    """Where a child lives: its code (read only), where it works, and as whom; None for the grader's own user.
+
+    `programs` are further folders that it needs for reading.
+    """
 
     code: Path
     work: Path
     user: int | None
+    programs: tuple[Path, ...] = ()
 
 
 class Rung(NamedTuple):
@@ -160,7 +165,8 @@ def _box(place: Place) -> list[str]:
     words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
     words += ["--perms", "1777", "--dir", _HOME]
     shown = [Path(path) for path in _SYSTEM]
-    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, FAULT_LAYER, place.code]
+    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, SPINE_HOST, FAULT_LAYER, place.code]
+    shown += place.programs
     shown = [path for path in dict.fromkeys(shown) if path.exists()]
     for folder in _parents([*shown, place.work]):
         words += ["--perms", "0755", "--dir", str(folder)]  # bubblewrap's own would be closed to another user

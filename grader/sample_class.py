@@ -9,36 +9,49 @@ other ways than a store can be (no Python, nothing there) are kept beside them a
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 from grader.pool import SAMPLE_CLASS
-from grader.suites.mutants.lesson_22 import MUTANTS
-from labkit.workspace import kit_root
+from grader.suites.mutants import Sample
+from labkit.workspace import LESSON_FOLDERS, kit_root, lesson_source
 
-SAMPLES = {
-    "race": "no-queue",
-    "poisoned-queue": "poisoned-queue",
-    "skips-bad-lines": "skips-bad-lines",
-    "only-monotonic": "only-monotonic",
-    "burned-number": "number-burned",
-    "glued-tail": "glued-tail",
+SAMPLES: dict[str, dict[str, str]] = {
+    "22": {
+        "race": "no-queue",
+        "poisoned-queue": "poisoned-queue",
+        "skips-bad-lines": "skips-bad-lines",
+        "only-monotonic": "only-monotonic",
+        "burned-number": "number-burned",
+        "glued-tail": "glued-tail",
+    },
+    "04": {},
 }
-"""Folder in the sample class -> the mutant it is made from."""
+"""Lesson -> folder in the sample class -> the mutant it is made from. Its other lesson is right."""
 
 
 def made() -> dict[str, bytes]:
     """Give every file of the made samples, by its path below the kit."""
-    mutants = {mutant.id: mutant for mutant in MUTANTS}
     files = {}
     with tempfile.TemporaryDirectory() as folder:
-        for sample, mutant in SAMPLES.items():
-            package = mutants[mutant].lay_down(Path(folder) / sample)
-            for path in sorted(package.rglob("*.py")):
-                name = path.relative_to(folder).as_posix()
-                files[f"{SAMPLE_CLASS}/{name}"] = path.read_bytes()
+        for lesson, samples in SAMPLES.items():
+            for sample, mutant in samples.items():
+                submission = Path(folder) / sample
+                _mutant(lesson, mutant).lay_down(submission)
+                for other in SAMPLES.keys() - {lesson}:
+                    source, ignored = lesson_source(other, "solution"), shutil.ignore_patterns("__pycache__")
+                    shutil.copytree(source, submission / LESSON_FOLDERS[other], ignore=ignored)
+                for path in sorted(submission.rglob("*.py")):
+                    files[f"{SAMPLE_CLASS}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
     return files
+
+
+def _mutant(lesson: str, name: str) -> Sample:
+    mutants: tuple[Sample, ...] = import_module(f"grader.suites.mutants.lesson_{lesson}").MUTANTS
+    return next(mutant for mutant in mutants if mutant.id == name)
 
 
 def stale(root: Path) -> list[str]:
@@ -46,7 +59,8 @@ def stale(root: Path) -> list[str]:
     files = made()
     present = {
         path.relative_to(root).as_posix()
-        for sample in SAMPLES
+        for samples in SAMPLES.values()
+        for sample in samples
         for path in (root / SAMPLE_CLASS / sample).rglob("*.py")
     }
     wrong = [name for name, raw in files.items() if name not in present or (root / name).read_bytes() != raw]

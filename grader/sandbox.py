@@ -66,13 +66,16 @@ class Child(NamedTuple):
 
 
 @contextlib.contextmanager
-def open_box(limits: Limits) -> Iterator[Box]:
-    """Make the folders of one submission; remove them at the end, whatever the student's code did to them."""
+def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
+    """Make the folders of one submission; remove them at the end, whatever the student's code did to them.
+
+    `programs` are folders that its children may read besides the system's.
+    """
     root = Path(tempfile.mkdtemp(prefix="statelab-"))
     try:
         root.chmod(0o711)  # a child that is another user passes through, and cannot list
         rung = rungs.strongest_rung()
-        place = rungs.Place(root / "code", root / "work", rung.new_user())
+        place = rungs.Place(root / "code", root / "work", rung.new_user(), programs)
         box = Box(place, root / "home", rung, limits, _tasks_of(place.user))
         for folder in (box.code, box.work, box.home):
             folder.mkdir(mode=0o755)
@@ -82,8 +85,8 @@ def open_box(limits: Limits) -> Iterator[Box]:
         _remove(root)
 
 
-def start(box: Box, package: str, *, faults: bool) -> Child:
-    """Start the host on the box's code; it says by itself when it is ready (`docs/grader-pipe.md`).
+def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> Child:
+    """Start a host on the box's code; it says by itself when it is ready (`docs/grader-pipe.md`).
 
     Raises: OSError when the system cannot start one more process.
     """
@@ -100,7 +103,7 @@ def start(box: Box, package: str, *, faults: bool) -> Child:
             [
                 *box.rung.prefix(box.place),
                 *rungs.python_command(),
-                str(rungs.HOST),
+                str(host),
                 json.dumps(settings),
             ],
             cwd=box.work,

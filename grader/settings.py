@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ class Limits:
     timeouts: int = 2
     cpu_seconds: int = 30
     memory_mib: int = 1024
+    address_space_mib: int = 1024
     file_mib: int = 16
     open_files: int = 128
     processes: int = 128
@@ -43,7 +44,8 @@ class Limits:
         """
         limits = {
             "RLIMIT_CPU": self.cpu_seconds,
-            "RLIMIT_AS": self.memory_mib * _MIB,
+            "RLIMIT_DATA": self.memory_mib * _MIB,
+            "RLIMIT_AS": self.address_space_mib * _MIB,
             "RLIMIT_FSIZE": self.file_mib * _MIB,
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_CORE": 0,
@@ -55,10 +57,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Limits, and points by lesson: `required`, `extended`, or a check's own id."""
+    """Limits, those that one lesson has otherwise, and points by lesson: `required`, `extended`, or a check's own id."""
 
     limits: Limits
     points: Mapping[str, Mapping[str, float]]
+    by_lesson: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def limits_of(self, lesson: str) -> Limits:
+        """Give the limits of one lesson."""
+        return replace(self.limits, **self.by_lesson.get(lesson, {}))
 
     def worth(self, lesson: str, check: Check) -> float:
         """Give the points of one check."""
@@ -75,10 +82,18 @@ def load_settings(file: Path = DEFAULT_FILE) -> Settings:
     except ValueError as error:
         raise SettingsError(f"{file}: is not TOML ({error}); start from a copy of grading.toml") from None
     limits, points = raw.pop("limits", {}), raw.pop("points", {})
-    wrong = [*raw, *_wrong_limits(limits), *_wrong_points(points)]
+    by_lesson = _by_lesson(limits)
+    wrong = [*raw, *(name for table in (limits, *by_lesson.values()) for name in _wrong_limits(table))]
+    wrong += _wrong_points(points)
     if wrong:
         raise SettingsError(f"{file}: {wrong[0]}: is not understood; start from a copy of grading.toml")
-    return Settings(Limits(**limits), points)
+    return Settings(Limits(**limits), points, by_lesson)
+
+
+def _by_lesson(limits: Any) -> dict[str, Any]:
+    """Take the tables of single lessons out of the limits."""
+    names = [name for name, value in limits.items() if isinstance(value, dict)] if isinstance(limits, dict) else []
+    return {name: limits.pop(name) for name in names}
 
 
 def _wrong_limits(limits: Any) -> list[str]:

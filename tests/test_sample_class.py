@@ -10,10 +10,12 @@ from grader import sample_class
 from grader.grade import grade_submission
 from grader.pool import SAMPLE_CLASS, find_submissions
 from grader.settings import load_settings
-from grader.suites.mutants.lesson_22 import MUTANTS
+from grader.suites.mutants import lesson_22
 from tests.piped import KIT
 
-CAUGHT_BY = {mutant.id: mutant.caught_by for mutant in MUTANTS}
+MUTANTS = {"22": lesson_22.MUTANTS, "04": ()}
+CAUGHT_BY = {(lesson, mutant.id): mutant.caught_by for lesson, found in MUTANTS.items() for mutant in found}
+MADE = [(lesson, *made) for lesson, samples in sample_class.SAMPLES.items() for made in samples.items()]
 
 
 def test_the_samples_are_what_they_are_made_from():
@@ -32,16 +34,16 @@ def test_a_stale_sample_is_named(tmp_path):
     assert sample_class.stale(tmp_path) == names
 
 
-@pytest.mark.parametrize(("sample", "mutant"), sample_class.SAMPLES.items())
-def test_each_sample_fails_the_check_meant_for_it(sample, mutant):
+@pytest.mark.parametrize(("lesson", "sample", "mutant"), MADE)
+def test_each_sample_fails_the_check_meant_for_it(lesson, sample, mutant):
     """An instructor who opens the class sees each mistake under its own check."""
-    outcome = grade_submission(sample, KIT / SAMPLE_CLASS / sample, ["22"], load_settings())
-    failed = {test.check.id: test.finding.reason for test in outcome.lessons["22"].tests if not test.passed}
-    assert failed[CAUGHT_BY[mutant]] == "fail"
-    assert not outcome.lessons["22"].complete
+    outcome = grade_submission(sample, KIT / SAMPLE_CLASS / sample, [lesson], load_settings())
+    failed = {test.check.id: test.finding.reason for test in outcome.lessons[lesson].tests if not test.passed}
+    assert failed[CAUGHT_BY[lesson, mutant]] == "fail"
+    assert not outcome.lessons[lesson].complete
 
 
 def test_the_class_has_the_samples_and_no_others():
     """Right, untouched, and those that are made."""
     names = {submission.name for submission in find_submissions(KIT / SAMPLE_CLASS)}
-    assert names == {"right", "untouched-starter", *sample_class.SAMPLES}
+    assert names == {"right", "untouched-starter", *(sample for _, sample, _ in MADE)}

@@ -9,9 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text as Line
 
-from grader.outcome import DIMENSIONS, count
+from grader.outcome import count
 from grader.report.words import DIMENSIONS as DIMENSION_WORDS
 from grader.report.words import TOPICS, VERDICTS, say
+from grader.suites.check import DIMENSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,7 +71,7 @@ def _show_group(
 
 def _show_rubric(console: Console, lesson: LessonOutcome, language: Language) -> None:
     parts = []
-    for dimension in DIMENSIONS:
+    for dimension in DIMENSIONS[lesson.lesson]:
         score = count([test for test in lesson.tests if test.check.dimension == dimension])
         parts.append(f"{getattr(DIMENSION_WORDS[dimension], language)} {score['passed']}/{score['total']}")
     console.print(Line(" · ".join(parts)))

@@ -17,6 +17,15 @@ TOPICS: dict[str, tuple[Text, ...]] = {
         Text("撕裂的尾部", "torn tail"),
         Text("拒绝坏行", "bad line refused"),
     ),
+    "04": (
+        Text("契约", "contract"),
+        Text("任务与待办箱", "tasks and inbox"),
+        Text("边界", "boundary"),
+        Text("验证", "verification"),
+        Text("裁决", "decision"),
+        Text("摘要", "digest"),
+        Text("状态文件", "state file"),
+    ),
 }
 """What the required tests of a lesson cover, in their order."""
 
@@ -40,6 +49,10 @@ DIMENSIONS: dict[str, Text] = {
     "recovery": Text("恢复", "recovery"),
     "integrity": Text("完整性", "integrity"),
     "diagnosis": Text("诊断", "diagnosis"),
+    "claim": Text("领取", "claim"),
+    "resume": Text("恢复执行", "resume"),
+    "evidence": Text("证据", "evidence"),
+    "durability": Text("持久", "durability"),
 }
 
 SAID: dict[str, Text] = {

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from grader.lab import Lab
+Dimension = Literal[
+    "concurrency", "recovery", "integrity", "diagnosis", "claim", "resume", "evidence", "durability"
+]
+DIMENSIONS: dict[str, tuple[Dimension, ...]] = {
+    "22": ("concurrency", "recovery", "integrity", "diagnosis"),
+    "04": ("claim", "resume", "evidence", "durability"),
+}
+"""What the rubric of a lesson counts by, in the order in which it is shown."""
 
-Dimension = Literal["concurrency", "recovery", "integrity", "diagnosis"]
-Body = Callable[["Lab"], Awaitable[None]]
+Body = Callable[[Any], Awaitable[None]]
+"""A check's function. It gets the lab of its lesson: `grader.lab.Lab`, or `grader.spine.SpineLab` for lesson 04."""
 
 
 class Text(NamedTuple):
