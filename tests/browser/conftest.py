@@ -1,4 +1,7 @@
-"""One real JupyterLab and one real Chromium for all browser tests; both end with the session."""
+"""One real JupyterLab and one real Chromium for all browser tests.
+
+Both end with this folder, not with the session: while Playwright lives, no other test can start an event loop.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> str:
     """The browser's path. Where there is none the tests are skipped, but never under CI=true."""
     path = shutil.which("chromium")
@@ -36,7 +39,7 @@ def chromium() -> str:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def context(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     """One browser with a fresh profile."""
     with sync_playwright() as playwright:
@@ -52,7 +55,7 @@ def context(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """One JupyterLab on a copy of the kit, with LAB_TARGET=solution."""
     started = LabServer(tmp_path_factory.mktemp("lab"))
