@@ -41,6 +41,9 @@ _LOCAL_SETTINGS = {
     "core.attributesFile": "",
     "core.fsmonitor": "false",
     "core.quotePath": "false",
+    "color.ui": "auto",
+    "color.status": "auto",
+    "color.diff": "auto",
     "status.branch": "false",
     "status.showUntrackedFiles": "normal",
 }

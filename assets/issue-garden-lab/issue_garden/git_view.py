@@ -122,11 +122,14 @@ def _digest_of(path: Path) -> str | None:
         return None
 
 
-def measure(lab: Path) -> Measure:
-    """Count removed and added lines of every tracked change outside the task queue, and take the diff itself."""
+def measure(lab: Path, head: str) -> Measure:
+    """Count removed and added lines of every tracked change since ``head``, and take the diff; the queue is left out.
+
+    Since the commit that the round began on: what an agent committed by itself still stands in the evidence.
+    """
     output = _git(
         lab, "diff", "--numstat", "--patch", "-z", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
-        "HEAD", "--", ".", ":(exclude)tasks",
+        head, "--", ".", ":(exclude)tasks",
     )  # fmt: skip
     # With -z the counts are ended by NUL each, and one more NUL stands before the patch.
     counts, _, diff = output.partition(b"\0\0")
@@ -209,6 +212,7 @@ _FIXED_SETTINGS = (
     f"core.attributesFile={os.devnull}",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
+    "diff.autoRefreshIndex=false",  # looking must not rewrite the index, and `git diff` asks no lock for that
 )
 
 

@@ -70,11 +70,11 @@ def gather_evidence(
     up. What was judged must be what was tested, so the folder is looked at again after the commands.
     """
     after = look(lab)
-    sizes = measure(lab)
+    sizes = measure(lab, before.head)
     changes = [_sized(lab, change, sizes) for change in changed_since(before, after)]
     errors = check_boundary(changes, contract)
     if after.head != before.head:
-        errors.append(_crossing("head_moved", "Agent 移动了 HEAD (the agent moved HEAD)"))
+        errors.insert(0, _crossing("head_moved", "Agent 移动了 HEAD (the agent moved HEAD)"))
     if errors or _gave_up(report):
         return Evidence(report, changes, sizes.diff, errors, [])
     commands = verify(lab, contract, task, inherit)

@@ -16,12 +16,12 @@ from issue_garden.processes import run_program
 from issue_garden.task import Task
 
 OLDEST_NODE = 20
-_TESTS_LINE = re.compile(r"^# tests (\d+)\r?$", re.MULTILINE)
+_PASSED_LINE = re.compile(r"^# pass (\d+)\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What one command did. ``tests`` is how many tests it reported, None when it reported no number."""
+    """What one command did. ``tests`` is how many passing tests it reported, None when it reported no number."""
 
     name: str
     argv: list[str]
@@ -57,7 +57,7 @@ def run_command(
         inherit=inherit,
     )
     # The last such line is the runner's own: what a test prints comes before it.
-    counts = _TESTS_LINE.findall(done.output)
+    counts = _PASSED_LINE.findall(done.output)
     tests = int(counts[-1]) if counts else None
     passed = done.exit_code == 0 and not done.timed_out and (tests or 0) >= command.min_tests
     return CommandResult(
