@@ -25,6 +25,7 @@ from labkit import generate, workspace
 from labkit.node import OLDEST_NODE, UnfitNodeError, find_node
 
 QUEUES = ("inbox", "processing", "done", "closed")
+_LEFT_BEHIND = {"__pycache__", ".loop", ".DS_Store"}
 EXERCISE = ("state_store.py", "stateful_round.py")
 CODES = ("starter", "solution")
 
@@ -210,9 +211,18 @@ def _commit(lab: Path, message: str) -> None:
 
 
 def _copy_over(source: Path, target: Path) -> None:
-    """Copy contents, not modes: a kit that was unpacked read-only still gives a lab that can be edited."""
-    ignore = shutil.ignore_patterns("__pycache__", ".loop", ".DS_Store")
-    shutil.copytree(source, target, copy_function=shutil.copyfile, ignore=ignore, dirs_exist_ok=True)
+    """Copy contents, not modes: a kit that was unpacked read-only still gives a lab that can be edited.
+
+    The first error ends it, with its number; copytree would go on, and forget the numbers.
+    """
+    for path in sorted(source.rglob("*")):
+        inside = path.relative_to(source)
+        if _LEFT_BEHIND.intersection(inside.parts):
+            continue
+        if path.is_dir():
+            (target / inside).mkdir(exist_ok=True)
+        else:
+            shutil.copyfile(path, target / inside)
 
 
 def _asset(name: str) -> Path:
@@ -250,8 +260,6 @@ def _named_disk_errors(lab: Path) -> Iterator[None]:
     except OSError as error:
         cause, advice = _CAUSES.get(error.errno or 0, ("io_error", f"{error.strerror}; look at the folder"))
         raise LabFolderError(cause, f"{error.filename or lab}: {advice}") from error
-    except shutil.Error as error:  # copytree collects what failed
-        raise LabFolderError("io_error", f"{lab}: copying failed: {error}; look at the folder") from error
 
 
 def made_for(lab: Path) -> str:
