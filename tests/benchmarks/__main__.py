@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from tests.benchmarks import commands, event_log
+from tests.benchmarks import commands, event_log, state_spine
 from tests.benchmarks.page import table, write_table
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield from (("read", row) for row in event_log.compare_reads(folder, data, rounds, draw))
     yield f"append to {sizes[-1]:,} events", None
     yield from (("sizes", row) for row in event_log.compare_sizes(folder, data, sizes, rounds + 2, draw))
+    yield "a round of lesson 04", None
+    yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
     yield "slider", commands.slider_redraw()

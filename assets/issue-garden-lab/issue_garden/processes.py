@@ -180,8 +180,9 @@ class _OrphanWatch:
 def _children() -> set[int]:
     """Process ids of our own children, asked from the kernel: the parent is the second field behind the name."""
     found = set()
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            if int(status.read_text("latin-1").rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(status.parent.name))
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as status:  # or it has just ended
+                if int(status.read().rpartition(b")")[2].split(None, 2)[1]) == os.getpid():
+                    found.add(int(name))
     return found
