@@ -32,8 +32,9 @@ class Answer:
     """What an action on the lab came to.
 
     ``exit_code`` is None when a signal ended the command (``signal``), or none was run. ``json`` is the one object that was
-    printed, else ``{}``; ``lines`` are the last lines printed. ``struck`` is the operation that a crash replaced, as in the
-    log of ``labkit/faults/file_layer.py``. ``refused`` says why nothing was done at all; empty when something was.
+    printed, else ``{}``; ``lines`` are the last lines printed. ``struck`` is the operation at which a crash came, as in the
+    log of ``labkit/faults/file_layer.py``. ``paths`` are what a change by hand touched. ``refused`` says why nothing was
+    done at all; empty when something was.
     """
 
     exit_code: int | None = None
@@ -42,6 +43,7 @@ class Answer:
     lines: tuple[Spoken, ...] = ()
     dropped_lines: int = 0
     struck: dict[str, Any] | None = None
+    paths: tuple[str, ...] = ()
     refused: str = ""
 
     @property
@@ -60,6 +62,11 @@ class Answer:
         return self.json.get("cause")
 
     @property
+    def message(self) -> str:
+        """What the answer says to a person."""
+        return str(self.json.get("message", ""))
+
+    @property
     def said(self) -> tuple[str | None, str | None, str | None]:
         """Decision, reason and cause."""
         return self.decision, self.reason, self.cause
@@ -73,6 +80,41 @@ class Command:
     argv: tuple[str, ...]
     folder: Path
     log: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Whose code a lab runs: ``holds`` solution, starter, edited or none (no overlay yet), and what it was made for.
+
+    ``problem`` says what Git could not tell.
+    """
+
+    holds: str
+    made_for: str
+    problem: str = ""
+
+
+def code_of(lab: Path) -> Code | None:
+    """Look whose code stands in a lab; None where there is no lab."""
+    if not lab.is_dir():
+        return None
+    holds = lab_folder.code_in(lab)
+    if not (lab / ".git").exists():
+        return Code(holds, "unknown", f"{lab.name}: has no .git of its own; reset it")
+    try:
+        return Code(holds, lab_folder.made_for(lab))
+    except lab_folder.LabFolderError as error:
+        return Code(holds, "unknown", str(error))
+
+
+def code_to_lay(wanted: str) -> str:
+    """Return what a fresh lab is made from: starter or solution. A folder's own code is laid down by the grader only."""
+    return wanted if wanted in lab_folder.CODES else lab_folder.CODES[0]
+
+
+def lay_overlay(lab: Path, code: str) -> None:
+    """Copy lesson 4's files into a lab, as the lesson's `cp -R` does. Raises: LabFolderError, WorkspaceError."""
+    lab_folder.lay_overlay(lab, code)
 
 
 # --- Commands ---
@@ -181,7 +223,7 @@ def environment() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Tampering:
-    """One change by hand: its kind, the paths that it touched (below the lab), and what it takes to undo it.
+    """One change by hand: its kind, the paths that it touched (below the lab, or HEAD), and what it takes to undo it.
 
     ``before`` and ``after`` hold the bytes of each of these paths, None for no file; ``heads`` the commits, when HEAD moved.
     """
@@ -301,7 +343,7 @@ class Hand:
 
     def done(self, *heads: str) -> Tampering:
         """Close the account; ``heads`` are the commits before and after, when HEAD moved."""
-        names = tuple(path.relative_to(self.lab).as_posix() for path in self._before)
+        names = tuple(path.relative_to(self.lab).as_posix() for path in self._before) or ("HEAD",)
         after = {path: _content(path) for path in self._before}
         return Tampering(self.kind, names, self._before, after, heads)
 

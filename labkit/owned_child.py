@@ -27,6 +27,8 @@ KEPT_LINES = 400
 """How many of the last lines are kept."""
 KEPT_BYTES = 8 * 1024 * 1024
 """How much of standard output is kept, to be read as an answer; one that is longer is none."""
+REST_SECONDS = 0.05
+"""How long to rest between two tellings: the first line is told at once, a flood twenty times a second."""
 _PIPE_GRACE_SECONDS = 2.0
 
 
@@ -50,7 +52,9 @@ class Ended:
 
 
 class OwnedChild:
-    """One command, begun at once; ``shown`` is how a person would type it, and the first line. ``heard`` is called on the event loop whenever there is something new in ``lines``.
+    """One command, begun at once; ``shown`` is how a person would type it, and the first line.
+
+    ``heard`` is called on the event loop whenever there is something new in ``said()``.
 
     Raises: RuntimeError when no event loop is running; OSError when no process can be started.
     """
@@ -63,10 +67,10 @@ class OwnedChild:
         env: Mapping[str, str],
         heard: Callable[[], object],
     ) -> None:
-        self.lines: deque[Spoken] = deque(maxlen=KEPT_LINES)
-        self.dropped_lines = 0
+        self._lines: deque[Spoken] = deque(maxlen=KEPT_LINES)
+        self._spoken, self._one_at_a_time = 0, threading.Lock()
         self._out = bytearray()
-        self._heard, self._told = heard, threading.Event()
+        self._heard, self._telling = heard, threading.Event()
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Ended] = self._loop.create_future()
         self._process = subprocess.Popen(
@@ -78,6 +82,16 @@ class OwnedChild:
             self._thread(self._read, "err", self._process.stderr),
         ]
         self._thread(self._wait)
+
+    def said(self) -> tuple[Spoken, ...]:
+        """Return the last lines printed so far."""
+        with self._one_at_a_time:
+            return tuple(self._lines)
+
+    @property
+    def dropped_lines(self) -> int:
+        """How many lines came before those that are kept."""
+        return max(0, self._spoken - KEPT_LINES)
 
     async def ended(self) -> Ended:
         """Wait for the end, and say how it came."""
@@ -101,15 +115,23 @@ class OwnedChild:
             while line := pipe.readline(LINE_BYTES):
                 if stream == "out" and len(self._out) <= KEPT_BYTES:
                     self._out += line
-                self.dropped_lines += len(self.lines) == KEPT_LINES
-                self.lines.append(Spoken(stream, line.decode(errors="replace").rstrip("\r\n")))
-                if not self._told.is_set():  # a flood is told in one piece, not line by line
-                    self._told.set()
+                with self._one_at_a_time:
+                    self._lines.append(Spoken(stream, line.decode(errors="replace").rstrip("\r\n")))
+                    self._spoken += 1
+                if not self._telling.is_set():
+                    self._telling.set()
                     self._call(self._tell)
 
     def _tell(self) -> None:
-        self._told.clear()
+        told = self._spoken
         self._heard()
+        self._loop.call_later(REST_SECONDS, self._rested, told)
+
+    def _rested(self, told: int) -> None:
+        self._telling.clear()
+        if self._spoken != told and not self._ended.done():
+            self._telling.set()
+            self._tell()
 
     def _wait(self) -> None:
         code = self._process.wait()
@@ -129,7 +151,7 @@ class OwnedChild:
                 exit_code=None if by_signal else code,
                 signal=-code if by_signal else None,
                 out=bytes(self._out) if len(self._out) <= KEPT_BYTES else b"",
-                lines=tuple(self.lines),
+                lines=self.said(),
                 dropped_lines=self.dropped_lines,
             )
         )

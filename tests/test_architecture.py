@@ -36,7 +36,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.child_guard": (),
     "labkit.owned_child": (),
     "labkit.faults": ("labkit.faults", "issue_garden"),
-    "labkit.naive": ("labkit.naive", "solution.lesson_22"),
+    "labkit.naive": ("labkit.naive", "solution.lesson_22", "issue_garden"),
     "labkit.views": ("labkit.views", "labkit.words", "labkit.workspace", "solution.lesson_22"),
     "labkit.actions": (
         "labkit.workspace",
@@ -53,6 +53,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
             "labkit.widgets",
             "labkit.actions",
             "labkit.lab_actions",
+            "labkit.owned_child",
             "labkit.views",
             "labkit.watch",
             "labkit.words",
@@ -63,6 +64,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.experiments": (
         *("labkit.experiments", "labkit.actions", "labkit.views", "labkit.words", "labkit.workspace"),
         *("labkit.naive", "labkit.faults", "labkit.generate", "solution.lesson_22"),
+        *("labkit.lab_actions", "labkit.lab_folder", "labkit.node"),
     ),
     "labkit": (),
     "grader.child": (),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from labkit import workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 MOST_ENTRIES = 500
 """A longer tree is cut here, and says so."""
@@ -94,11 +94,11 @@ class Moment:
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def remember(folder: Path) -> Moment:
-    """Take note of every file below the folder, to compare with later."""
+def remember(folder: Path, only: Sequence[str] = ()) -> Moment:
+    """Take note of every file below the folder, to compare with later; ``only`` names the parts of it that count."""
     signatures: dict[str, tuple[int, int, int]] = {}
     contents: dict[str, bytes] = {}
-    for path, name, status in islice(_walk(folder), MOST_ENTRIES):
+    for path, name, status in islice(_walk(folder, only), MOST_ENTRIES):
         signatures[name] = _signature(status)
         if stat.S_ISREG(status.st_mode) and status.st_size <= REMEMBERED_BYTES:
             try:
@@ -108,11 +108,11 @@ def remember(folder: Path) -> Moment:
     return Moment(signatures, contents)
 
 
-def tree(folder: Path, since: Moment) -> Tree:
-    """List the folder as it is now, each name with what happened to it since the moment."""
+def tree(folder: Path, since: Moment, only: Sequence[str] = ()) -> Tree:
+    """List the folder as it is now, each name with what happened to it since the moment; ``only`` as in `remember`."""
     if not folder.is_dir():
         return Tree(exists=False)
-    found = list(islice(_walk(folder), MOST_ENTRIES + 1))
+    found = list(islice(_walk(folder, only), MOST_ENTRIES + 1))
     entries = [
         Entry(name, _kind(status), status.st_size, _change(name, status, since))
         for _, name, status in found[:MOST_ENTRIES]
@@ -184,9 +184,12 @@ def _compared(text: str, old: str | None) -> Iterator[Line]:
         yield from (Line(at + 1, now[at], change) for at in range(now_from, now_to))
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, str, os.stat_result]]:
+def _walk(folder: Path, only: Sequence[str]) -> Iterator[tuple[Path, str, os.stat_result]]:
     """Yield what stands below the folder, without following links; what vanishes meanwhile is left out."""
     for parent, folders, files in os.walk(folder):
+        if only and parent == os.fspath(folder):
+            folders[:] = [name for name in folders if name in only]
+            files = [name for name in files if name in only]  # noqa: PLW2901 - what `folders` is cut to by walk's own rule
         folders.sort()
         for base in sorted(folders + files):
             path = Path(parent, base)

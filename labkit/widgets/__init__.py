@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import workspace
+from labkit import lab_actions, views, workspace
 from labkit.widgets.check import Check
+from labkit.widgets.control_room import ControlRoom
 from labkit.widgets.pictures import HeatMap, Lanes
 from labkit.widgets.prediction import Prediction
+from labkit.widgets.spine_board import PhaseDiagram
 from labkit.widgets.state_files import StateFiles
 from labkit.widgets.torn_write import TornWrite
 from labkit.widgets.zoo import Zoo
@@ -16,10 +18,21 @@ from labkit.words import t
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from labkit.views import TracedStep
 
-__all__ = ["check", "heatmap", "lanes", "predict", "state_files", "torn_write", "zoo"]
+__all__ = [
+    "check",
+    "control_room",
+    "heatmap",
+    "lanes",
+    "phase_diagram",
+    "predict",
+    "state_files",
+    "torn_write",
+    "zoo",
+]
 
 
 def torn_write(folder: Path | str | None = None, target: str | None = None) -> TornWrite:
@@ -33,6 +46,20 @@ def torn_write(folder: Path | str | None = None, target: str | None = None) -> T
 def state_files(folder: Path | str | None = None) -> StateFiles:
     """Return the live view of a folder (default ``workspace``): its tree, one file, and what changed."""
     return StateFiles(Path(folder).absolute() if folder else workspace.kit_root() / "workspace")
+
+
+def control_room(lab: Path | str | None = None, code: str | None = None) -> ControlRoom:
+    """Return the control room of a lab (default ``workspace/issue-garden-lab``), which need not be there yet.
+
+    ``code`` is what a lab that it makes is laid down with: ``starter`` or ``solution``; default is the learner's choice.
+    """
+    folder = Path(lab).absolute() if lab else workspace.kit_root() / "workspace" / "issue-garden-lab"
+    return ControlRoom(folder, lab_actions.code_to_lay(code or workspace.target()))
+
+
+def phase_diagram(state: Mapping[str, Any] | Path | str) -> PhaseDiagram:
+    """Return the picture of a task's phases: of a state, a ``state.json``, or the task at hand of a lab folder."""
+    return PhaseDiagram(views.state_view(state))
 
 
 def check(lesson: str = "22", target: str | None = None) -> Check:

@@ -13,15 +13,16 @@ from labkit.widgets import parts
 from labkit.words import t
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 class StateFiles(ipywidgets.VBox):
-    """Shows ``folder`` as it is on disk, and follows any change, whoever made it."""
+    """Shows ``folder`` as it is on disk, and follows any change, whoever made it; ``only`` names the parts to show."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._since = views.remember(folder)
+    def __init__(self, folder: Path, only: Sequence[str] = ()) -> None:
+        self.folder, self.only = folder, only
+        self._since = views.remember(folder, only)
         self._newest: dict[str, int] = {}
         self.files = parts.Files(words={name: t(f"files.{name}") for name in ("title", "content", "follow")})
         self.status = parts.Status()
@@ -33,12 +34,12 @@ class StateFiles(ipywidgets.VBox):
 
     def mark(self) -> None:
         """Compare with this moment from now on: call it before an action, to see what the action changed."""
-        self._since = views.remember(self.folder)
+        self._since = views.remember(self.folder, self.only)
         self.look()
 
     def look(self) -> None:
         """Read the folder and draw what is there."""
-        tree = views.tree(self.folder, self._since)
+        tree = views.tree(self.folder, self._since, self.only)
         shown = self.files.chosen or _latest(self.folder, tree)
         view = (
             views.file_view(self.folder, shown, self._since)

@@ -1,0 +1,282 @@
+"""The control room of lesson 04: real commands in the learner's lab, and beside them what the disk then holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import traitlets
+
+from labkit import lab_actions, views
+from labkit.lab_actions import Answer
+from labkit.widgets import parts
+from labkit.widgets.console import Console
+from labkit.widgets.spine_board import SpineBoard, SpinePart
+from labkit.words import t
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+_KINDS = (
+    ("task", ("task", "task-name", "task-spacing", "back-to-inbox")),
+    ("ground", ("contract", "head", "tree")),
+    ("phase", ("phase-claiming", "phase-agent_running", "phase-agent_finished")),
+    ("delete", ("delete-claim", "delete-facts", "delete-state")),
+    ("damage", ("half-state", "event-type", "event-time")),
+)
+
+
+class Dial(parts.Slider, SpinePart):
+    """One operation of the next round; ``seen`` turns true when a page shows it."""
+
+    _esm = parts.script("dial.js")
+    seen = traitlets.Bool(default_value=False).tag(sync=True)
+
+
+class ControlRoom(ipywidgets.VBox):
+    """Acts on one lab. Each click has an awaitable form that takes the same way."""
+
+    kinds = tuple(lab_actions.TAMPERINGS)
+
+    def __init__(self, lab: Path, code: str) -> None:
+        self.lab, self.code = lab, code
+        self._tampering: lab_actions.Tampering | None = None
+        self._code: lab_actions.Code | None = None
+        self._learning: asyncio.Task[None] | None = None
+        self._counting: asyncio.Task[None] | None = None
+        self.console = Console(self._before, self._after)
+        self._lay_out()
+        self.board = SpineBoard(lab, self._looked)
+        super().__init__((self.notice, *self.groups, self.console, self.board))
+        self.dial.observe(lambda _change: self._count(), "seen")
+        self._learning = asyncio.get_running_loop().create_task(self._learn_code())
+
+    # --- actions ---
+
+    def make(self) -> Awaitable[Answer]:
+        """Lay a lab down where there is none."""
+        command = lab_actions.new_command(self.lab, self.code)
+        return self.console.begin(t("room.make"), lambda: self.console.run(command))
+
+    def lay_overlay(self) -> Awaitable[Answer]:
+        """Copy lesson 04's files into a lab that has only those of the lessons before."""
+        return self.console.begin(t("room.overlay"), self._lay_overlay, lambda _answer: t("room.laid"))
+
+    def interrupt(self) -> Awaitable[Answer]:
+        """Claim the first task and end at the checkpoint, on purpose."""
+        command = lab_actions.round_command(self.lab, interrupt=True)
+        return self.console.begin(t("room.interrupt"), lambda: self.console.run(command))
+
+    def resume(self) -> Awaitable[Answer]:
+        """Run a round. That it resumes is not said here: the runner reads it from the disk."""
+        return self._round(t("room.resume"))
+
+    def run(self) -> Awaitable[Answer]:
+        """Run a round."""
+        return self._round(t("room.run"))
+
+    def crash_at(self, number: int, *, halfway: bool = False) -> Awaitable[Answer]:
+        """Run a round that is killed before its ``number``th operation that changes the disk, or ``halfway`` through it.
+
+        Raises: ValueError for a number below 1.
+        """
+        if number < 1:
+            raise ValueError(f"crash_at: no operation {number}; they are counted from 1")
+        crashing = lab_actions.crashing_command(self.lab, number, halfway=halfway)
+        return self.console.begin(
+            t("room.crash"),
+            lambda: self._run_within(crashing),
+            lambda answer: views.crash_sentence(number, answer.struck),
+        )
+
+    def tamper(self, kind: str) -> Awaitable[Answer]:
+        """Change one thing behind the runner's back; ``kinds`` lists what. Raises: LookupError for any other."""
+        if kind not in self.kinds:
+            raise LookupError(f"tamper: no kind {kind!r}; choose one of {', '.join(self.kinds)}")
+        what = t(f"tamper.{kind}")
+        return self.console.begin(
+            what, lambda: self._tamper(kind), lambda answer: _touched("tampered", answer, what)
+        )
+
+    def put_back(self) -> Awaitable[Answer]:
+        """Undo the last tampering, byte for byte."""
+        return self.console.begin(
+            t("room.put-back"), self._put_back, lambda answer: _touched("was-put-back", answer)
+        )
+
+    def reset(self) -> Awaitable[Answer]:
+        """Set the lab aside under its time, and lay a fresh one down."""
+        command = lab_actions.reset_command(self.lab, self._code_to_lay())
+        self._tampering = None
+        return self.console.begin(t("room.reset"), lambda: self.console.run(command))
+
+    def stop(self) -> None:
+        """End what is running, with everything that it started."""
+        self.console.stop()
+
+    async def operations(self) -> list[dict[str, Any]]:
+        """Return what the next round does to the disk, found out on a copy: ``op``, ``path``, ``to``, ``size``."""
+        with ExitStack() as stack:
+            command = await asyncio.to_thread(stack.enter_context, lab_actions.rehearsal(self.lab))
+            child = lab_actions.begin(command, lambda _child: None)
+            stack.callback(child.stop)
+            await child.ended()
+            return lab_actions.changes(command)
+
+    async def settled(self) -> None:
+        """Wait until nothing is running, and show what is on disk then."""
+        while running := [task for task in self._tasks() if not task.done()]:
+            await asyncio.wait(running)
+        self.board.look()
+
+    def close(self) -> None:
+        """End what is running, stop watching, then close as any widget."""
+        for task in self._tasks():
+            task.cancel()
+        self.console.close()
+        self.board.close()
+        super().close()
+
+    # --- how they are carried out ---
+
+    def _tasks(self) -> list[asyncio.Task[Any]]:
+        return [task for task in (self.console.task, self._learning, self._counting) if task]
+
+    def _round(self, what: str) -> Awaitable[Answer]:
+        command = lab_actions.round_command(self.lab)
+        return self.console.begin(what, lambda: self.console.run(command))
+
+    async def _run_within(self, commands: AbstractContextManager[lab_actions.Command]) -> Answer:
+        with commands as command:
+            return await self.console.run(command)
+
+    async def _tamper(self, kind: str) -> Answer:
+        self._tampering = await asyncio.to_thread(lab_actions.tamper, self.lab, kind)
+        return Answer(paths=self._tampering.paths)
+
+    async def _put_back(self) -> Answer:
+        if self._tampering is None:
+            return Answer(refused=t("room.nothing-to-put-back"))
+        await asyncio.to_thread(lab_actions.put_back, self.lab, self._tampering)
+        paths, self._tampering = self._tampering.paths, None
+        return Answer(paths=paths)
+
+    async def _lay_overlay(self) -> Answer:
+        await asyncio.to_thread(lab_actions.lay_overlay, self.lab, self._code_to_lay())
+        return Answer()
+
+    def _code_to_lay(self) -> str:
+        """Stay with the code that the lab was made from; a fresh one gets what the notebook is on."""
+        return lab_actions.code_to_lay(self._code.made_for if self._code else self.code)
+
+    # --- around each of them ---
+
+    def _before(self) -> None:
+        if self._counting:
+            self._counting.cancel()
+        self.board.mark()
+
+    async def _after(self) -> None:
+        await self._learn_code()
+        self.board.look()
+        self._count()
+
+    def _looked(self, view: views.SpineView) -> None:
+        """Learn anew whose code there is when the lab has come or gone: what can be done with it changes with it."""
+        learning = self._learning and not self._learning.done()
+        if view.exists != (self._code is not None) and not learning:
+            self._learning = asyncio.get_running_loop().create_task(self._learn_code())
+
+    async def _learn_code(self) -> None:
+        self._code = code = await asyncio.to_thread(lab_actions.code_of, self.lab)
+        key = "no-lab" if code is None else "no-spine" if code.holds == "none" else f"code-{code.holds}"
+        said = t(f"room.{key}", folder=views.shown_path(self.lab), chosen=code.made_for if code else "")
+        self.notice.text = f"{said} {code.problem}" if code and code.problem else said
+        self.make_button.layout.display = None if code is None else "none"
+        self.overlay_button.layout.display = None if code and code.holds == "none" else "none"
+
+    def _count(self) -> None:
+        """Count the operations of the next round anew, for a page that shows them."""
+        if self.dial.seen:
+            if self._counting:
+                self._counting.cancel()
+            self._counting = asyncio.get_running_loop().create_task(self._show_operations())
+
+    async def _show_operations(self) -> None:
+        if self._code is None:
+            self._show_dial([], t("room.no-operations"))
+            return
+        self._show_dial([], t("room.counting"))
+        try:
+            self._show_dial(await self.operations(), t("room.no-operations"))
+        except (OSError, ValueError) as error:
+            self._show_dial([], t("room.not-counted", error=parts.in_one_line(error)))
+
+    def _show_dial(self, operations: list[dict[str, Any]], otherwise: str) -> None:
+        with self.dial.hold_sync():
+            self.dial.view = {
+                "operations": views.operation_lines(operations),
+                "zones": [{"size": size, "text": text} for text, size in views.operation_zones(operations)],
+                "sentence": otherwise,
+            }
+            self.dial.high = len(operations)
+            self.dial.show(max(1, min(self.dial.value, len(operations))))
+
+    # --- controls ---
+
+    def _lay_out(self) -> None:
+        self.notice = parts.Heading()
+        self.make_button = parts.button(t("room.make"), self.make)
+        self.overlay_button = parts.button(t("room.overlay"), self.lay_overlay)
+        self.dial = Dial(label=t("room.crash-at"), value=1, view={})
+        self.when = parts.Choice(
+            label=t("room.when"),
+            options=[["before", t("room.before")], ["halfway", t("room.halfway")]],
+            value="before",
+        )
+        self.kind = self._choice_of_kinds()
+        self.groups = (
+            parts.row(self.make_button, self.overlay_button),
+            parts.group(
+                t("room.group-run"),
+                parts.row(
+                    parts.button(t("room.interrupt"), self.interrupt),
+                    parts.button(t("room.resume"), self.resume),
+                    parts.button(t("room.run"), self.run),
+                ),
+            ),
+            parts.group(
+                t("room.group-crash"),
+                self.dial,
+                parts.row(self.when, parts.button(t("room.crash"), self._crash_as_dialled)),
+            ),
+            parts.row(
+                parts.group(
+                    t("room.group-tamper"),
+                    parts.row(
+                        self.kind,
+                        parts.button(t("room.tamper"), lambda: self.tamper(self.kind.value)),
+                        parts.button(t("room.put-back"), self.put_back),
+                    ),
+                ),
+                parts.group(t("room.group-reset"), parts.row(parts.button(t("room.reset"), self.reset))),
+            ),
+        )
+
+    def _choice_of_kinds(self) -> parts.Select:
+        groups = [
+            [t(f"tamper.group-{name}"), [[kind, t(f"tamper.{kind}")] for kind in kinds]]
+            for name, kinds in _KINDS
+        ]
+        return parts.Select(label=t("room.tamper-with"), groups=groups, value="task")
+
+    def _crash_as_dialled(self) -> Awaitable[Answer]:
+        return self.crash_at(self.dial.value, halfway=self.when.value == "halfway")
+
+
+def _touched(key: str, answer: Answer, what: str = "") -> str:
+    return t(f"room.{key}", what=what, names=", ".join(answer.paths))
