@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from grader import cli, rungs
 from grader.pool import CalibrationError, ClassRun
+from grader.report.files import write_json
 from grader.report.words import SAID, TOPICS, VERDICTS, chosen_language
 from grader.settings import load_settings
 from grader.suites import LESSONS
@@ -188,6 +190,20 @@ def test_an_unwritable_report_is_the_graders_error(tmp_path):
     result = run(cli.grade, a_class(tmp_path / "class", one="untouched-starter"), "--out", tmp_path / "file")
     assert result.exit_code == 3
     assert "choose another --out" in result.stderr
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path):
+    """On a full disk the report of the last run stays as it was, and nothing half written beside it."""
+    write_json(tmp_path / "outcomes.json", {"run": 1})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_json(tmp_path / "outcomes.json", {"run": 2, "rows": ["x" * 1000]})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert json.loads((tmp_path / "outcomes.json").read_text()) == {"run": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["outcomes.json"]
 
 
 def test_a_name_that_moves_the_cursor_is_shown_harmlessly(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 
 import pytest
@@ -177,6 +178,45 @@ class JsonlSessionStore(Plain):
     files = {"__init__.py": forge.encode()}
     reasons = [found.reason for found in findings_of([only_reads, append_and_read, only_reads], files)]
     assert reasons == ["", "tamper", "tamper"]
+
+
+def test_a_check_that_did_not_notice_a_lost_child_has_not_passed():
+    """What came on the channel after the last answer counts, too."""
+
+    async def run(lab):
+        await one_append(lab)
+        while not lab.lost():  # noqa: ASYNC110 - the channel is looked at as it is
+            await asyncio.sleep(0)
+
+    found = finding_of(
+        run,
+        RAISING.format("os.kill(os.getpid(), 9)").replace(
+            "raise ",
+            "asyncio.get_running_loop().call_later(0.01, os._exit, 0); return self.write(kind, data) #",
+        ),
+    )
+    assert found.reason == "crash"
+
+
+def test_a_child_that_failed_a_check_is_not_used_again():
+    """What a failed check left in memory does not fail the next one."""
+    count = (
+        PLAIN_STORE
+        + """
+appends = []
+class JsonlSessionStore(Plain):
+    async def append(self, kind, data):
+        appends.append(data)
+        return SessionEvent(len(appends), kind, data)
+"""
+    )
+
+    async def is_first(lab):
+        if (await lab.store().append("note", 1)).sequence != 1:
+            raise CheckFailed(Text("不是第一个", "not the first"))
+
+    files = {"__init__.py": count.encode()}
+    assert [found.status for found in findings_of([is_first] * 3, files)] == ["pass", "fail", "pass"]
 
 
 def test_when_the_time_of_a_submission_is_spent_the_rest_fails_at_once():

@@ -74,6 +74,14 @@ def test_a_named_file_that_is_none_is_missing(tmp_path, make, why):
     assert "lesson_22/session_store.py" in taken.problem.en
 
 
+def test_a_linked_folder_does_not_stand_before_a_real_one(tmp_path):
+    """The hand-in is where its files are."""
+    hand_in(tmp_path / "elsewhere")
+    hand_in(tmp_path / "s" / "starter" / "lesson_22")
+    (tmp_path / "s" / "lesson_22").symlink_to(tmp_path / "elsewhere")
+    assert sorted(take(tmp_path / "s", "22").files) == sorted(NEEDED)
+
+
 def test_a_linked_folder_is_not_entered(tmp_path):
     """A lesson folder that is a link to somewhere else is not a hand-in."""
     hand_in(tmp_path / "elsewhere")

@@ -208,8 +208,10 @@ async def scenario(lesson, folder, given):
 """
 
 
-def test_the_child_sees_a_clean_environment(monkeypatch):
-    """No variable, argument, site package or file of the grader's user is there to be read."""
+@pytest.mark.parametrize("rung", [rungs.strongest_rung(), rungs.rungs()[-1]], ids=lambda rung: rung.name)
+def test_the_child_sees_a_clean_environment(rung, monkeypatch):
+    """On every rung no variable, argument or site package of the grader's user is there to be read."""
+    monkeypatch.setattr("grader.rungs.strongest_rung", lambda: rung)
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
 

@@ -146,7 +146,9 @@ def test_cancelling_a_queued_call_keeps_the_others_in_order(turns):
         return orders
 
     for order, cancelled in on_pipe(None, body):
-        begun = turns > 0 and not isinstance(cancelled, Cancelled)  # the child's loop may be further on by then
+        begun = turns > 0 and not isinstance(
+            cancelled, Cancelled
+        )  # the child's loop may be further on by then
         assert order == ("abcdef" if begun else "abcef")
 
 

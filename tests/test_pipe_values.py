@@ -135,7 +135,7 @@ def test_the_corruption_error_keeps_its_line_path_and_text():
         "raise BaseException('all the way')",
         "raise type('Nameless', (Exception,), {'__module__': 7})()",
         "raise type('Silent', (Exception,), {'__str__': lambda self: 1 / 0})()",
-        "raise type('Mute', (Exception,), {'__str__': lambda self: exit()})()",
+        "raise type('Mute', (Exception,), {'__str__': lambda self: (_ for _ in ()).throw(SystemExit(0))})()",
         "raise type('M', (type,), {'__eq__': lambda *_: True, '__hash__': lambda *_: 1 / 0})('E', (Exception,), {})()",
     ],
 )
@@ -207,32 +207,44 @@ class JsonlSessionStore(Plain):
 """
 
 
+ASKED = 3
+"""The id of the first append that a check awaits: after `forget` and `open`."""
+
+
 @pytest.mark.parametrize(
     "line",
     [
         b"5 passed\n",
         b'{"id":999,"ok":[1,"note",1]}\n',
-        b'{"id":2,"ok":[1,"note",1]}\n' * 2,
-        b'{"id":2,"ok":{"sequence":1}}\n',
-        b'{"id":2,"ok":[1,"note"]}\n',
-        b'{"id":2,"ok":[NaN,"note",1]}\n',
-        b'{"id":2,"ok":[1e999,"note",1]}\n',
-        b'{"id":2,"err":{"types":["ValueError"]}}\n',
-        b'{"id":2}\n',
-        b'{"id":true,"ok":[]}\n',
-        b'{"id":2,"ok":' + b"[" * 500_000 + b"\n",
-        b'{"id":2,"ok":' + b"9" * 10_000 + b"}\n",
+        b'{"id":3,"ok":{"sequence":1}}\n',
+        b'{"id":3,"ok":[1,"note"]}\n',
+        b'{"id":3,"ok":[NaN,"note",1]}\n',
+        b'{"id":3,"ok":[1e999,"note",1]}\n',
+        b'{"id":3,"err":{"types":["ValueError"]}}\n',
+        b'{"id":3}\n',
+        b'{"id":3.0,"ok":[1,"note",1]}\n',
+        b'{"id":3,"ok":[1,"note",1],"more":1}\n',
+        b'{"id":3,"ok":' + b"[" * 500_000 + b"\n",
+        b'{"id":3,"ok":' + b"9" * 10_000 + b"}\n",
         b"\xff\xfe\n",
     ],
 )
 def test_a_forged_line_ends_the_child(line):
-    """A line that the host would not write now is tampering: no reply, a wrong shape, nobody's or a second one."""
+    """A line that the host would not write now is tampering: no reply, a wrong shape, or nobody's."""
+    with pytest.raises(ChildLost) as lost:
+        on_pipe(FORGE.replace("{line!r}", repr(line)), append_one())
+    assert lost.value.reason == "tamper"
 
-    async def body(lab):
+
+def test_the_first_reply_to_a_question_is_believed():
+    """What the pipe cannot tell: code that owns the channel answers for the host. The second answer gives it away."""
+    source = FORGE.replace("{line!r}", repr(b'{"id":%d,"ok":[9,"forged",1]}\n' % ASKED))
+
+    async def append_and_read(lab):
         store = lab.store()
         await store.append("note", 1)
         await store.read()
 
-    with pytest.raises(ChildLost) as lost:
-        on_pipe(FORGE.replace("{line!r}", repr(line)), body)
-    assert lost.value.reason == "tamper"
+    assert on_pipe(source, append_one()).sequence == 9
+    with pytest.raises(ChildLost, match="tamper"):
+        on_pipe(source, append_and_read)

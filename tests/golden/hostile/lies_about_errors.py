@@ -1,5 +1,7 @@
 """Raises errors that lie about their class, and raise when they are described."""
 
+import sys
+
 from .event_line import SessionEvent
 from .session_store import CorruptLogError
 from .session_store import JsonlSessionStore as Right
@@ -14,7 +16,7 @@ class Lying(type):
 
 
 class CorruptLog(Exception, metaclass=Lying):
-    __module__ = property(lambda self: exit())
+    __module__ = property(lambda self: sys.exit())
 
     def __str__(self):
         raise KeyboardInterrupt
