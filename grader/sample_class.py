@@ -15,6 +15,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from grader.intake import KIT_FILES
 from grader.pool import SAMPLE_CLASS
 from grader.suites.mutants import Sample
 from labkit.workspace import LESSON_FOLDERS, kit_root, lesson_source
@@ -42,11 +43,19 @@ def made() -> dict[str, bytes]:
                 submission = Path(folder) / sample
                 _mutant(lesson, mutant).lay_down(submission)
                 for other in SAMPLES.keys() - {lesson}:
-                    source, ignored = lesson_source(other, "solution"), shutil.ignore_patterns("__pycache__")
-                    shutil.copytree(source, submission / LESSON_FOLDERS[other], ignore=ignored)
+                    _hand_in(other, submission / LESSON_FOLDERS[other])
                 for path in sorted(submission.rglob("*.py")):
                     files[f"{SAMPLE_CLASS}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
     return files
+
+
+def _hand_in(lesson: str, folder: Path) -> None:
+    """Put the right code of a lesson there: the files that the kit takes from a submission."""
+    kit, source = KIT_FILES[lesson], lesson_source(lesson, "solution")
+    for name in (*kit.needed, *kit.optional):
+        if (source / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, folder / name)
 
 
 def _mutant(lesson: str, name: str) -> Sample:

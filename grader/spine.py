@@ -1,13 +1,14 @@
 """The lab of lesson 04 as a check sees it: labs on disk, rounds run in them, questions to the student's functions.
 
 What a round printed and what a function gave back is the student's word. What is on disk is looked at from here
-(`grader.tree`), and what a program of the round saw meanwhile stands in copies that it made (`Garden.seen`).
+(`grader.tree`); what a program of the round saw meanwhile, it left in the folder `seen`.
 """
 
 from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
     Tell = Callable[..., Awaitable[Any]]
     """Sends one operation of `grader/child/spine_host.py` and gives its answer: tell(op, seconds, **fields)."""
+
+KEEP = 'mkdir "../seen/$1-$number.kept" && cp -R .loop tasks src "../seen/$1-$number.kept"\n'
+"""An order for `look`: keep what stands on disk now."""
 
 INTERRUPT = "--simulate-interruption-after-claim"
 SIGKILL = 9
@@ -69,7 +73,7 @@ class SpineLab:
         self._labs = 0
 
     async def lay(self, kind: str = "bench") -> Garden:
-        """Lay one more lab down; `kind` is `bench` or `lesson`, see `grader.spine_template`."""
+        """Lay one more lab down: `bench`, `lesson` (see `grader.spine_template`), or `bare`, the code alone."""
         self._labs += 1
         place = f"{self.name}/{self._labs}"
         await self.tell("lay", self.seconds[0], kind=kind, place=place)
@@ -170,11 +174,9 @@ class Garden:
         """Look at a folder beside the lab: `seen`, or one below it."""
         return tree.look(self._lab.root, f"{self.place}/{folder}")
 
-    def seen(self, name: str) -> list[str]:
-        """List the copies that `look NAME` made: names to read from, one for each time that it was started."""
-        found = self.look("seen")
-        copies = {path.split("/")[0] for path in found if path.startswith(f"{name}-")}
-        return [f"../seen/{copy}" for copy in sorted(copies)]
+    def starts(self, name: str) -> int:
+        """Count how often `look NAME` was started."""
+        return sum(re.fullmatch(rf"{name}-\d+", path) is not None for path in self.look("seen"))
 
 
 def _plain(rules: Sequence[Rule] | None) -> list[dict[str, object]] | None:

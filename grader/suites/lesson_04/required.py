@@ -284,7 +284,7 @@ async def key_order_does_not_change_the_digest(lab: SpineLab) -> None:
     one = value(lab.draw)
     other = one | {"count": one["count"] + 1}
     layouts = [json.dumps(one), json.dumps(shuffled(lab.draw, one), indent=2), json.dumps(other)]
-    garden = await lab.lay()
+    garden = await lab.lay("bare")
     first, second, third = await rule.gives(garden.ask(source_of(scenarios.digests), layouts))
     rule.require(
         first == second == digest(one),
@@ -318,7 +318,7 @@ async def updated_state_file_is_whole_and_alone(lab: SpineLab) -> None:
         "写一个状态文件若干次，每次都查看文件夹",
         "Save a state file some times, and look at its folder each time",
     )
-    garden = await lab.lay()
+    garden = await lab.lay("bare")
     saved = {
         folder: [value(lab.draw) for _ in range(times)]
         for times, folder in enumerate(("s1", "s2", "s3"), start=1)

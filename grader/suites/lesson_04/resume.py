@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from grader.spine import KEEP
 from grader.suites.check import Text
 from grader.suites.lesson_04.claim import ROUND
 from grader.suites.lesson_04.drawn import ACCEPTANCE, shuffled, task, word
@@ -58,7 +59,7 @@ async def refuses(garden: Garden, rule_id: str, cases: list[Tampering]) -> None:
         before = garden.tree()
         answer = rule.blocks(await garden.run(agent=True), "unsafe_resume", case.cause)
         rule.unchanged(before, garden.tree())
-        rule.require(not garden.seen("agent"), NOTHING_DONE, Text("Agent 启动了", "an agent was started"))
+        rule.require(garden.starts("agent") == 0, NOTHING_DONE, Text("Agent 启动了", "an agent was started"))
         if case.line is not None:
             rule.same(
                 answer.get("line"), case.line, Text(f"指出第 {case.line} 行", f"it names line {case.line}")
@@ -366,7 +367,7 @@ async def the_ground_is_checked_when_the_agent_starts(lab: SpineLab) -> None:
     claim = rule.record(garden, f".loop/claims/{one['id']}.json")
     if claim["head"] == head_of(garden):  # it looked again before it claimed: then all is well
         return
-    rule.require(not garden.seen("agent"), NOTHING_DONE, Text("Agent 启动了", "an agent was started"))
+    rule.require(garden.starts("agent") == 0, NOTHING_DONE, Text("Agent 启动了", "an agent was started"))
     rule.blocks(ran, "unsafe_resume", "head_moved")
     rule.same(before[SOURCE], garden.tree()[SOURCE], NOTHING_DONE)
 
@@ -449,10 +450,10 @@ async def a_killed_runner_never_runs_the_agent_twice(lab: SpineLab) -> None:
     one = task(lab.draw)
     garden = await given_task(lab, one)
     await garden.do(("gate", "../orders/gate"))
-    await garden.write({"../orders/agent": "kill -9 $PPID\nread line < ../orders/gate\n"})
+    await garden.write({"../orders/agent": f"{KEEP}kill -9 $PPID\nread line < ../orders/gate\n"})
     rule.died(await garden.run(agent=True, may_die=True), "启动 Agent", "starting the agent")
-    rule.state(garden, one["id"], "active", "agent_running", "../seen/agent-1/.loop")
-    rule.event_types(garden, one["id"], [*ROUND[:3]], "../seen/agent-1/.loop")
+    rule.state(garden, one["id"], "active", "agent_running", "../seen/agent-1.kept/.loop")
+    rule.event_types(garden, one["id"], [*ROUND[:3]], "../seen/agent-1.kept/.loop")
     rule.blocks(await garden.run(agent=True), "runner_active", "lock_held")
     await garden.do(("open",), ("await_unlocked", INFORMATION))
     await _not_again(rule, garden, "phase_agent_running")
@@ -460,9 +461,9 @@ async def a_killed_runner_never_runs_the_agent_twice(lab: SpineLab) -> None:
     rule = Rule("P7", "第一条验证命令杀死运行器", "The first verification command kills the runner")
     one = task(lab.draw)
     garden = await given_task(lab, one)
-    await garden.write({"../orders/first": "kill -9 $PPID\n"})
+    await garden.write({"../orders/first": f"{KEEP}kill -9 $PPID\n"})
     rule.died(await garden.run(agent=True, may_die=True), "验证", "verifying")
-    rule.state(garden, one["id"], "active", "agent_finished", "../seen/first-1/.loop")
+    rule.state(garden, one["id"], "active", "agent_finished", "../seen/first-1.kept/.loop")
     await garden.do(("await_unlocked", INFORMATION))
     await _not_again(rule, garden, "phase_agent_finished")
 
@@ -471,6 +472,4 @@ async def _not_again(rule: Rule, garden: Garden, cause: str) -> None:
     before = garden.tree()
     rule.blocks(await garden.run(agent=True), "unsafe_resume", cause)
     rule.unchanged(before, garden.tree())
-    rule.same(
-        garden.seen("agent"), ["../seen/agent-1"], Text("Agent 只启动过一次", "the agent was started once")
-    )
+    rule.same(garden.starts("agent"), 1, Text("Agent 只启动过一次", "the agent was started once"))
