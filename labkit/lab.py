@@ -111,6 +111,7 @@ def write_settings(home: Path, language: str, page: Path, port: int, *, browser:
             "answer_yes": True,  # the first Ctrl-C stops it
             "allow_root": is_root(),
             "log_level": "WARN",
+            "kernel_websocket_connection_class": "labkit.kernel_socket.PromptKernelSocket",
         },
         "ContentsManager": {"allow_hidden": True},
     }

@@ -390,6 +390,16 @@ def test_a_tree_says_what_is_new_changed_and_gone(tmp_path: Path) -> None:
     )
 
 
+def test_many_changes_are_counted_not_listed(tmp_path: Path) -> None:
+    """Three names, then how many more: a status line stays a line."""
+    for at in range(7):
+        (tmp_path / f"{at}.json").touch()
+
+    assert views.changes_sentence(views.tree(tmp_path, views.Moment())) == (
+        "New: 0.json, 1.json, 2.json, 4 other files."
+    )
+
+
 def test_a_rewritten_file_of_the_same_size_is_changed(tmp_path: Path) -> None:
     """Same name, same size, other bytes: the time tells."""
     (tmp_path / "state").write_text("aaaa")

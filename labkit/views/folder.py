@@ -192,6 +192,8 @@ def _walk(folder: Path, only: Sequence[str]) -> Iterator[tuple[Path, str, os.sta
             files = [name for name in files if name in only]  # noqa: PLW2901 - what `folders` is cut to by walk's own rule
         folders.sort()
         for base in sorted(folders + files):
+            if base == ".gitkeep":  # says only that Git keeps no empty folder
+                continue
             path = Path(parent, base)
             try:
                 yield path, path.relative_to(folder).as_posix(), path.lstat()

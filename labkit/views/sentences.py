@@ -143,5 +143,6 @@ def changes_sentence(tree: Tree) -> str:
     for change in (Change.NEW, Change.CHANGED, Change.GONE):
         names = [entry.path for entry in tree.entries if entry.change is change and entry.kind != "folder"]
         if names:
-            said.append(t(f"files.said-{change}", names=", ".join(names[:5]), n=len(names)))
+            more = [t("files.more", n=len(names) - 3)] if len(names) > 4 else []
+            said.append(t(f"files.said-{change}", names=", ".join([*names[:3], *more] if more else names)))
     return " ".join(said) or t("files.said-same")

@@ -55,13 +55,20 @@ class CommandEnd(Protocol):
         ...
 
 
-def command_card(shown: str, end: CommandEnd, signal: int | None) -> Card:
-    """Say how a command ended and what it answered. ``shown`` is the command as a person types it."""
+def command_card(end: CommandEnd, signal: int | None, printed: Mapping[str, Any]) -> Card:
+    """Say how a command ended and what it answered; ``printed`` is the object it printed, whatever that holds."""
     how = t("room.by-signal", signal=signal) if signal else t("room.exit", code=end.exit_code)
     words = [word for word in (end.decision, end.reason, end.cause) if word]
-    headline = " · ".join((how, " / ".join(words) if words else t("room.no-answer")))
+    others = [f"{name}: {_in_short(value)}" for name, value in printed.items() if name != "message"]
+    headline = " / ".join(words) or " · ".join(others) or t("room.no-answer")
     mark = _MARKS.get(end.decision or "", "quiet" if end.exit_code == 0 else "bad")
-    return Card(shown, mark, headline, tuple(filter(None, (end.message,))))
+    return Card(how, mark, headline, tuple(filter(None, (end.message,))))
+
+
+def _in_short(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(str(one) for one in value.values())
+    return str(value)
 
 
 # --- Operations of a round ---

@@ -51,11 +51,12 @@ def phase_picture(state: StateView, sentence: str = "") -> PhasePicture:
     """Lay a state out. ``sentence`` stands in for what a state that says nothing cannot say itself."""
     at = PHASES.index(state.lit) if state.lit else -1
     places = ["past" if number < at else "now" if number == at else "ahead" for number in range(len(PHASES))]
-    phases = [Phase(code, t(f"phase.{code}"), place) for code, place in zip(PHASES, places, strict=True)]
+    labels = [t(f"phase.{code}") for code in PHASES]
+    if state.lit == "finished" and state.status:
+        labels[-1] = state.status
+    phases = tuple(map(Phase, PHASES, labels, places))
     zones = [Zone(start, to, t(f"spine.zone-{name}"), start <= at <= to) for name, start, to in _ZONES]
-    return PhasePicture(
-        tuple(phases), tuple(zones), state.lit, sentence or state_sentence(state), _mark(state)
-    )
+    return PhasePicture(phases, tuple(zones), state.lit, sentence or state_sentence(state), _mark(state))
 
 
 def state_sentence(state: StateView) -> str:

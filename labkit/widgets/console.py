@@ -48,7 +48,8 @@ class Console(ipywidgets.VBox):
         self.answer = parts.Panel(words={**parts.panel_words(), "title": t("room.answer")})
         self._show_lines((), 0)
         self._show_busy("")
-        super().__init__((parts.row(self.stop_button), self.status, self.transcript, self.answer))
+        self.status.add_class("lab-grows")
+        super().__init__((parts.row(self.status, self.stop_button), self.transcript, self.answer))
 
     def begin(
         self, what: str, work: Work, say: Callable[[Answer], str] = lambda _answer: ""
@@ -80,7 +81,7 @@ class Console(ipywidgets.VBox):
             child.stop()
             self._child = None
         self._show_lines(answer.lines, answer.dropped_lines)
-        self.answer.view = parts.panel_trait([views.command_card(command.shown, answer, answer.signal)], ())
+        self.answer.view = parts.panel_trait([views.command_card(answer, answer.signal, answer.json)], ())
         return answer
 
     def stop(self) -> None:

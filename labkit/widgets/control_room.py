@@ -49,9 +49,9 @@ class ControlRoom(ipywidgets.VBox):
         self._learning: asyncio.Task[None] | None = None
         self._counting: asyncio.Task[None] | None = None
         self.console = Console(self._before, self._after)
-        self._lay_out()
         self.board = SpineBoard(lab, self._looked)
-        super().__init__((self.notice, *self.groups, self.console, self.board))
+        super().__init__(self._lay_out())
+        self.add_class("lab-room")
         self.dial.observe(lambda _change: self._count(), "seen")
         self._learning = asyncio.get_running_loop().create_task(self._learn_code())
 
@@ -228,51 +228,55 @@ class ControlRoom(ipywidgets.VBox):
 
     # --- controls ---
 
-    def _lay_out(self) -> None:
+    def _lay_out(self) -> tuple[ipywidgets.Widget, ...]:
         self.notice = parts.Heading()
         self.make_button = parts.button(t("room.make"), self.make)
         self.overlay_button = parts.button(t("room.overlay"), self.lay_overlay)
+        board, console = self.board, self.console
+        beside = parts.row(console, board.timeline)
+        beside.add_class("lab-beside")
+        return (
+            self.notice,
+            parts.row(self.make_button, self.overlay_button),
+            board.head,
+            board.diagram,
+            parts.row(self._run_controls(), self._reset_controls()),
+            self._crash_controls(),
+            self._tamper_controls(),
+            beside,
+            board.files,
+        )
+
+    def _run_controls(self) -> ipywidgets.Widget:
+        buttons = (
+            parts.button(t("room.interrupt"), self.interrupt),
+            parts.button(t("room.resume"), self.resume),
+            parts.button(t("room.run"), self.run),
+        )
+        return parts.group(t("room.group-run"), parts.row(*buttons))
+
+    def _reset_controls(self) -> ipywidgets.Widget:
+        return parts.group(t("room.group-reset"), parts.row(parts.button(t("room.reset"), self.reset)))
+
+    def _crash_controls(self) -> ipywidgets.Widget:
         self.dial = Dial(label=t("room.crash-at"), value=1, view={})
         self.when = parts.Choice(
             label=t("room.when"),
             options=[["before", t("room.before")], ["halfway", t("room.halfway")]],
             value="before",
         )
-        self.kind = self._choice_of_kinds()
-        self.groups = (
-            parts.row(self.make_button, self.overlay_button),
-            parts.group(
-                t("room.group-run"),
-                parts.row(
-                    parts.button(t("room.interrupt"), self.interrupt),
-                    parts.button(t("room.resume"), self.resume),
-                    parts.button(t("room.run"), self.run),
-                ),
-            ),
-            parts.group(
-                t("room.group-crash"),
-                self.dial,
-                parts.row(self.when, parts.button(t("room.crash"), self._crash_as_dialled)),
-            ),
-            parts.row(
-                parts.group(
-                    t("room.group-tamper"),
-                    parts.row(
-                        self.kind,
-                        parts.button(t("room.tamper"), lambda: self.tamper(self.kind.value)),
-                        parts.button(t("room.put-back"), self.put_back),
-                    ),
-                ),
-                parts.group(t("room.group-reset"), parts.row(parts.button(t("room.reset"), self.reset))),
-            ),
-        )
+        crash = parts.button(t("room.crash"), self._crash_as_dialled)
+        return parts.group(t("room.group-crash"), self.dial, parts.row(self.when, crash))
 
-    def _choice_of_kinds(self) -> parts.Select:
+    def _tamper_controls(self) -> ipywidgets.Widget:
         groups = [
             [t(f"tamper.group-{name}"), [[kind, t(f"tamper.{kind}")] for kind in kinds]]
             for name, kinds in _KINDS
         ]
-        return parts.Select(label=t("room.tamper-with"), groups=groups, value="task")
+        self.kind = parts.Select(label=t("room.tamper-with"), groups=groups, value="task")
+        tamper = parts.button(t("room.tamper"), lambda: self.tamper(self.kind.value))
+        put_back = parts.button(t("room.put-back"), self.put_back)
+        return parts.group(t("room.group-tamper"), parts.row(self.kind, tamper, put_back))
 
     def _crash_as_dialled(self) -> Awaitable[Answer]:
         return self.crash_at(self.dial.value, halfway=self.when.value == "halfway")

@@ -167,15 +167,26 @@ def bytes_trait(view: views.ByteView, name: str) -> dict[str, Any]:
         "size": view.size,
         "focus": view.focus,
         "counts": counts,
-        "rows": [
-            [
-                row.offset,
-                row.line,
-                [[one.hex, one.glyph, one.name, one.mark, one.changed] for one in row.cells],
-            ]
-            for row in view.rows
-        ],
+        "rows": [[row.offset, row.line, _runs(row)] for row in view.rows],
     }
+
+
+def _runs(row: views.Row) -> list[list[Any]]:
+    """Join neighbours that look alike, ``[mark, changed, hex, text, name]``: a slider redraws few elements quickly.
+
+    A character of several bytes stays by itself, with its name.
+    """
+    runs: list[list[Any]] = []
+    joins = False
+    for cell in row.cells:
+        single = len(cell.hex) == 2
+        if single and joins and runs[-1][:2] == [cell.mark, cell.changed]:
+            runs[-1][2] += f" {cell.hex}"
+            runs[-1][3] += cell.glyph
+        else:
+            runs.append([cell.mark, cell.changed, cell.hex, cell.glyph, cell.name])
+        joins = single
+    return runs
 
 
 def panel_words() -> dict[str, str]:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets
 import traitlets
 
 from labkit import views
@@ -55,8 +54,11 @@ class Timeline(SpinePart):
     _esm = parts.script("timeline.js")
 
 
-class SpineBoard(ipywidgets.VBox):
-    """Shows one lab as it is on disk and follows any change, whoever made it; ``looked`` is told of every look."""
+class SpineBoard:
+    """The pieces that show one lab as it is on disk, and follow any change, whoever made it.
+
+    ``looked`` is told of every look.
+    """
 
     def __init__(self, lab: Path, looked: Callable[[views.SpineView], object] = lambda _view: None) -> None:
         self.lab = lab
@@ -67,10 +69,7 @@ class SpineBoard(ipywidgets.VBox):
         self.diagram = PhaseDiagram()
         self.timeline = Timeline(words={"title": t("spine.events"), "new": t("spine.new")})
         self.files = StateFiles(lab, only=("tasks", ".loop"))
-        self.timeline.add_class("lab-board-events")
-        self.files.add_class("lab-board-files")
         self.head.observe(lambda _change: self.look(), "chosen")
-        super().__init__((self.head, self.diagram, parts.row(self.timeline, self.files)))
         self.mark()
         self._watch = Watch(lab, self.look)
 
@@ -92,10 +91,9 @@ class SpineBoard(ipywidgets.VBox):
         self._looked(view)
 
     def close(self) -> None:
-        """Stop watching, then close as any widget."""
+        """Stop watching."""
         self._watch.close()
         self.files.close()
-        super().close()
 
 
 def _head(view: views.SpineView) -> dict[str, Any]:

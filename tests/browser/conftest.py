@@ -66,10 +66,14 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def notebook(context: BrowserContext, server: LabServer) -> Iterator[NotebookPage]:
-    """A new tab. What the page itself complains about fails the test; its kernel ends with it."""
+    """A new tab. An error in one of our scripts fails the test; the kernel ends with it."""
     complaints: list[str] = []
     page = context.new_page()
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    # A widget's module is loaded from a blob; what JupyterLab and Notebook have to say of their own is theirs.
+    page.on("pageerror", lambda error: "blob:" in (error.stack or "") and complaints.append(error.stack))
+    page.on(
+        "console", lambda said: said.type == "error" and "blob:" in said.text and complaints.append(said.text)
+    )
     yield NotebookPage(page, server)
     page.close()
     for kernel in server.ask("api/sessions"):

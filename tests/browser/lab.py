@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from axe_playwright_python.sync_playwright import Axe
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 KIT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = KIT / "artifacts" / "browser"
@@ -31,6 +32,21 @@ BROWSER_ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+NAMES = {
+    "en": {
+        "cut": "Cut at byte",
+        "yours": "Append with your store",
+        "naive": "Append with the naive store",
+        "restore": "Restore",
+    },
+    "zh": {
+        "cut": "在第几个字节处中断",
+        "yours": "用你的 store 追加",
+        "naive": "用朴素的 store 追加",
+        "restore": "恢复原样",
+    },
+}
+"""What the controls of the torn-write widget are called, for eyes and screen readers alike."""
 LOCALES = {"zh": "zh_CN", "en": "en"}
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
@@ -102,6 +118,7 @@ class LabServer:
             *(f"--ServerApp.root_dir={self.kit}", "--expose-app-in-browser"),
             *("--ServerApp.shutdown_no_activity_timeout=300", "--MappingKernelManager.cull_idle_timeout=240"),
             *("--MappingKernelManager.cull_connected=True", "--LabApp.news_url=None"),
+            "--ServerApp.kernel_websocket_connection_class=labkit.kernel_socket.PromptKernelSocket",
         ]
 
     def _environment(self, home: Path) -> dict[str, str]:
@@ -117,6 +134,8 @@ class LabServer:
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
         self._set("@jupyterlab/apputils-extension", "notification", {"fetchNews": "false"})
+        # Every output is in the page, not only those in sight: the accessibility rules are to see all of them.
+        self._set("@jupyterlab/notebook-extension", "tracker", {"windowingMode": "none"})
         ours = {name: str(folder) for name, folder in folders.items()}
         return {**os.environ, **ours, "PYTHONPATH": str(self.kit), "LAB_TARGET": "solution"}
 
@@ -166,6 +185,42 @@ class NotebookPage:
             }"""
         )
         self.page.set_default_timeout(30_000)
+
+    def restart_kernel(self) -> None:
+        """Restart the kernel, as the toolbar button does once it was confirmed."""
+        self.page.evaluate(
+            "async () => { const session = window.jupyterapp.shell.currentWidget.sessionContext.session;"
+            " await session.kernel.restart(); await session.kernel.info; }"
+        )
+
+    def open_in_notebook_7(self, path: str) -> None:
+        """Open a notebook in Notebook 7, and wait until its one kernel is idle and connected."""
+        self.page.goto(f"{self.server.url}/notebooks/{path}?token={self.server.token}")
+        self.page.wait_for_selector(".jp-CodeCell", timeout=60_000)
+        for _ in range(300):
+            with contextlib.suppress(OSError):  # the list may fail while a kernel is being started
+                kernels = self.server.ask("api/kernels")
+                if [(one["execution_state"], one["connections"]) for one in kernels] == [("idle", 1)]:
+                    return
+            self.page.wait_for_timeout(100)
+        raise RuntimeError("the kernel of Notebook 7 did not become idle within 30 s")
+
+    def drag(self, slider: Locator, fraction: float) -> int:
+        """Drag a slider's handle from its end to a fraction of its length; return the value it then has."""
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        if box is None:
+            raise RuntimeError("the slider is not on the page")
+        middle = box["y"] + box["height"] / 2
+        self.page.mouse.move(box["x"] + box["width"] - 4, middle)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + box["width"] * fraction, middle, steps=12)
+        self.page.mouse.up()
+        return int(slider.input_value())
+
+    def press(self, label: str) -> None:
+        """Press the button of this name."""
+        self.page.get_by_role("button", name=label, exact=True).click()
 
     def theme(self, name: str) -> None:
         """Switch the whole JupyterLab to the light or the dark theme."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab import KIT
+from tests.browser.lab import KIT, NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +22,6 @@ CELL = """\
 from labkit.widgets import torn_write
 widget = torn_write({folder!r})
 widget"""
-NAMES = {
-    "en": {"cut": "Cut at byte", "yours": "Append with your store", "naive": "Append with the naive store"},
-    "zh": {"cut": "在第几个字节处中断", "yours": "用你的 store 追加", "naive": "用朴素的 store 追加"},
-}
 
 
 @pytest.fixture
@@ -49,28 +45,16 @@ def slider(notebook: NotebookPage, language: str = "en") -> Locator:
     return notebook.page.get_by_role("slider", name=NAMES[language]["cut"])
 
 
-def press(notebook: NotebookPage, label: str) -> None:
-    """Press a button by its name."""
-    notebook.page.get_by_role("button", name=label, exact=True).click()
-
-
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_drag_append_and_read_the_bytes(notebook: NotebookPage, folder: Path, language: str) -> None:
     """Dragging cuts the file, appending writes behind the good records; both views show the bytes on disk."""
     view = open_widget(notebook, folder, language)
-    handle = slider(notebook, language)
-    box = handle.bounding_box()
-    assert box is not None
-    notebook.page.mouse.move(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
-    notebook.page.mouse.down()
-    notebook.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=12)
-    notebook.page.mouse.up()
-    wanted = int(handle.input_value())
+    wanted = notebook.drag(slider(notebook, language), 0.5)
     expect(view).to_have_attribute("data-size", str(wanted))
     assert (folder / "events.jsonl").stat().st_size == wanted
     expect(view.locator(".lab-hex .lab-torn")).not_to_have_count(0)
 
-    press(notebook, NAMES[language]["yours"])
+    notebook.press(NAMES[language]["yours"])
     expect(view.locator(".lab-hex .lab-changed")).not_to_have_count(0)
     raw = (folder / "events.jsonl").read_bytes()
     expect(view).to_have_attribute("data-size", str(len(raw)))
@@ -114,7 +98,7 @@ def test_naive_append_glues(notebook: NotebookPage, folder: Path) -> None:
     slider(notebook).fill("800")
     expect(view).to_have_attribute("data-size", "800")
 
-    press(notebook, NAMES["en"]["naive"])
+    notebook.press(NAMES["en"]["naive"])
     expect(notebook.page.locator(".lab-card").first).to_contain_text("stopped at line 8")
     expect(view.locator(".lab-hex .lab-damaged")).not_to_have_count(0)
 
@@ -127,7 +111,7 @@ def test_folder_may_vanish_and_come_back(notebook: NotebookPage, folder: Path) -
     folder.rmdir()
     expect(notebook.page.locator(".lab-card").first).to_contain_text("No file")
 
-    press(notebook, "Restore")
+    notebook.press("Restore")
     expect(view).to_have_attribute("data-size", "844")
     assert notebook.errors() == []
 
@@ -194,3 +178,21 @@ def test_redraw_of_a_large_log_is_measured(notebook: NotebookPage, folder: Path)
     figures.write_text(
         json.dumps({"p95_ms": round(p95, 1), "bytes": size, "median_ms": round(statistics.median(took), 1)})
     )
+
+
+def test_it_works_in_notebook_7(notebook: NotebookPage, folder: Path) -> None:
+    """No JupyterLab-only part is used: cut, append and follow do the same in Notebook 7."""
+    path = notebook.server.write_notebook("notebooks/en/seven.ipynb", CELL.format(folder=str(folder)))
+    notebook.open_in_notebook_7(path)
+    notebook.page.locator(".jp-CodeCell .cm-content").first.click()
+    notebook.page.keyboard.press("Shift+Enter")
+    view = notebook.page.locator(".lab-bytes")
+    expect(view).to_have_attribute("data-size", "844", timeout=30_000)
+
+    wanted = notebook.drag(slider(notebook), 0.5)
+    expect(view).to_have_attribute("data-size", str(wanted))
+    notebook.press(NAMES["en"]["naive"])
+    expect(notebook.page.locator(".lab-card").first).to_contain_text("stopped at line 8")
+    (folder / "events.jsonl").write_bytes(b"")
+    expect(view).to_have_attribute("data-size", "0")
+    assert notebook.violations() == []

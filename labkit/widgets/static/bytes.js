@@ -2,31 +2,20 @@ import { OWN_KEYS, follow, h } from "./dom.js";
 
 const MARKS = ["good", "torn", "damaged", "unread", "changed"];
 
-/** Neighbours that look alike become one element: a redraw must keep up with a slider. */
-function runs(cells, text, between) {
-  const made = [];
-  let last = null;
-  for (const [hex, glyph, name, mark, changed] of cells) {
-    const whole = hex.length > 2;
-    const className = `lab-${mark}${changed ? " lab-changed" : ""}${whole ? " lab-whole" : ""}`;
-    if (last && !whole && last.className === className) {
-      last.append(between, text(hex, glyph));
-      continue;
-    }
-    last = h("span", { className, title: name }, text(hex, glyph));
-    made.push(made.length ? between : "", last);
-  }
-  return made;
+function run(text, { mark, changed, hex, name }) {
+  const whole = name && hex.length > 2 ? " lab-whole" : "";
+  return h("span", { className: `lab-${mark}${changed ? " lab-changed" : ""}${whole}`, title: name }, text);
 }
 
-function row(words, [offset, line, cells]) {
+function row(words, [offset, line, runs]) {
+  const named = runs.map(([mark, changed, hex, text, name]) => ({ mark, changed, hex, text, name }));
   return h(
     "tr",
     { "data-offset": offset, className: line ? "lab-line-start" : "" },
     h("td", { className: "lab-line" }, line ? words.line.replace("{line}", line) : ""),
     h("th", { scope: "row" }, String(offset)),
-    h("td", { className: "lab-hex" }, ...runs(cells, (hex) => hex, " ")),
-    h("td", { className: "lab-text" }, ...runs(cells, (_hex, glyph) => glyph, "")),
+    h("td", { className: "lab-hex" }, ...named.flatMap((one, at) => (at ? [" ", run(one.hex, one)] : [run(one.hex, one)]))),
+    h("td", { className: "lab-text" }, ...named.map((one) => run(one.text, one))),
   );
 }
 

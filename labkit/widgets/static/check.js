@@ -22,7 +22,7 @@ function row({ mark, verdict, title, rules, message, hints }) {
 /** The first group stands open; the others open when asked. */
 function group({ heading, rows }, at) {
   const list = h("ul", {}, ...rows.map(row));
-  return at ? h("details", {}, h("summary", {}, heading), list) : h("section", {}, h("h4", {}, heading), list);
+  return at ? h("details", {}, h("summary", {}, heading), list) : h("section", {}, h("p", { className: "lab-caption" }, heading), list);
 }
 
 function render({ model, el }) {

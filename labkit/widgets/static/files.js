@@ -33,7 +33,7 @@ function line({ number, text, change }) {
 function render({ model, el }) {
   const words = model.get("words");
   const list = h("ul");
-  const title = h("h4");
+  const title = h("p", { className: "lab-caption" });
   const note = h("p");
   const body = h("tbody");
   const scroller = h("div", { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.content }, h("table", {}, body));

@@ -2,7 +2,7 @@ import { follow, h } from "./dom.js";
 
 /** What the controls below it are for. */
 function render({ model, el }) {
-  const heading = h("h4", { className: "lab-heading" });
+  const heading = h("p", { className: "lab-heading" });
   el.append(h("div", { className: "lab" }, heading));
   return follow(model, ["text"], () => {
     heading.textContent = model.get("text");

@@ -4,7 +4,7 @@ function card({ who, mark, headline, details }) {
   return h(
     "section",
     { className: `lab-card lab-is-${mark}` },
-    h("h4", {}, who),
+    h("p", { className: "lab-caption" }, who),
     h("p", { className: "lab-headline" }, headline),
     ...details.map((one) => h("p", {}, one)),
   );
@@ -28,7 +28,7 @@ function render({ model, el }) {
     content.replaceChildren(
       h("div", { className: "lab-cards" }, ...view.cards.map(card)),
       ...view.lines.map(({ mark, text }) => h("p", { className: `lab-note lab-is-${mark}` }, text)),
-      view.tasks ? h("section", { className: "lab-tasks" }, h("h4", {}, words.tasks), tasks(words, view.tasks)) : "",
+      view.tasks ? h("section", { className: "lab-tasks" }, h("p", { className: "lab-caption" }, words.tasks), tasks(words, view.tasks)) : "",
     );
   });
 }

@@ -34,8 +34,8 @@ function arrow(at) {
 }
 
 /** What may follow from a stretch of phases, below a bracket. */
-function zone({ from, to, text, lit }) {
-  const [x, right, y] = [left(from) + 4, left(to) + BOX - 4, TOP + TALL + 8];
+function zone({ start, to, text, lit }) {
+  const [x, right, y] = [left(start) + 4, left(to) + BOX - 4, TOP + TALL + 8];
   return s(
     "g",
     { class: `lab-zone${lit ? " lab-zone-lit" : ""}`, "aria-hidden": "true" },
