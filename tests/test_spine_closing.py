@@ -116,6 +116,7 @@ def test_a_task_whose_file_is_gone_can_be_closed(claimed):
         (["--reason", "x"], "arguments"),
         ([TASK, "--reason", " "], "arguments"),
         ([TASK, "--reason", "x", "--what"], "arguments"),
+        ([TASK, "--reason", "x" * 2_001], "arguments"),
         (["../x", "--reason", "x"], "bad_id"),
         ([f"{TASK}\n", "--reason", "x"], "bad_id"),
         (["x" * 81, "--reason", "x"], "bad_id"),
@@ -156,6 +157,16 @@ def test_closing_waits_for_nobody(lab):
         ran = lab.close()
 
     assert (ran.code, ran.said) == (3, ("blocked", "runner_active", "lock_held"))
+
+
+def test_a_reason_typed_in_another_encoding_is_kept(claimed):
+    """Bytes that are no UTF-8 are written as what they were."""
+    subprocess.run(
+        [sys.executable, b"tools/close_task.py", TASK.encode(), b"--reason", b"caf\xe9"],
+        cwd=claimed.root, env=environment(), capture_output=True, check=True,
+    )  # fmt: skip
+
+    assert claimed.record("result")["text"] == "caf\\udce9"
 
 
 def test_a_stale_claim_is_released_only_on_command(claimed):

@@ -103,6 +103,13 @@ CROSSINGS = {
         "os.makedirs('.git/info', exist_ok=True); open('.git/info/exclude', 'w').write('secret'); open('secret', 'w')",
         "outside_allowed_paths",
     ),
+    "a test hidden from Git, then edited": (
+        "os.system('git update-index --assume-unchanged test/search.test.mjs'); open('test/search.test.mjs', 'a').write('//')",
+        "protected_path",
+    ),
+    "a source hidden from Git": ("os.system('git update-index --skip-worktree src/books.mjs')", "hidden"),
+    "a link to a device without end": ("os.symlink('/dev/zero', 'src/zero.mjs')", "not_a_regular_file"),
+    "a huge source": ("open('src/books.mjs', 'w').write('//\\n' * 6_000_000)", "binary_file"),
     "a change that is staged": (
         "open('package.json', 'a').write(' '); os.system('git add package.json')", "protected_path",
     ),

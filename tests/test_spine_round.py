@@ -230,6 +230,11 @@ def staged_edit(lab: Lab) -> None:
     lab.git("add", "src/books.mjs")
 
 
+def reindent_contract(lab: Lab) -> None:
+    value = json.loads((lab.root / CONTRACT).read_bytes())
+    (lab.root / CONTRACT).write_text(json.dumps(value, indent=7), "utf-8")
+
+
 def second_task(lab: Lab) -> None:
     shutil.copy(lab.root / PROCESSING, lab.root / "tasks/processing/issue-009.json")
 
@@ -283,41 +288,45 @@ def test_a_claim_that_is_not_as_it_was_is_refused_with_its_cause(claimed, cause)
 
 
 VARIANTS = {
-    "a title edited back is no change at all": (None, lambda lab: lab.edit(PROCESSING, title="x"), "task_changed"),
-    "an edit that is staged": (None, staged_edit, "dirty_tree"),
-    "a zero-length state": (None, spoil("state", b""), "state_invalid"),
-    "a state with an extra field": (None, lambda lab: lab.edit(lab.path("state"), note="x"), "state_invalid"),
-    "a round that is a bool": (None, lambda lab: lab.edit(lab.path("state"), round=True), "state_invalid"),
-    "a phase of another status": (None, lambda lab: lab.edit(lab.path("state"), phase="finished"), "state_invalid"),
-    "a state of another task": (None, lambda lab: lab.edit(lab.path("state"), task_id="issue-7"), "facts_disagree"),
-    "facts with another task inside": (None, lambda lab: lab.edit(lab.path("facts"), task={"id": "x"}), "facts_disagree"),
-    "a gap in the log": (None, append("events", event(7, "resumed")), "events_corrupt"),
-    "a blank line in the log": (None, append("events", b"\n"), "events_corrupt"),
-    "an unknown event": (None, append("events", event(4, "something")), "events_disagree"),
-    "a second claim in the log": (None, append("events", event(4, "claim_started")), "events_disagree"),
-    "a log without its end": (None, lambda lab: lab.path("events").write_bytes(event(1, "claim_started")), "events_disagree"),
-    "a round that is ahead": (None, lambda lab: lab.edit(lab.path("state"), round=2), "attempts_disagree"),
+    "another title": (lambda lab: lab.edit(PROCESSING, title="x"), "task_changed"),
+    "an edit that is staged": (staged_edit, "dirty_tree"),
+    "a reformatted contract, which is no other contract": (
+        reindent_contract, "dirty_tree",
+    ),
+    "a path hidden from Git": (
+        lambda lab: lab.git("update-index", "--assume-unchanged", CONTRACT), "dirty_tree",
+    ),
+    "a zero-length state": (spoil("state", b""), "state_invalid"),
+    "a state with an extra field": (lambda lab: lab.edit(lab.path("state"), note="x"), "state_invalid"),
+    "a round that is a bool": (lambda lab: lab.edit(lab.path("state"), round=True), "state_invalid"),
+    "a phase of another status": (lambda lab: lab.edit(lab.path("state"), phase="finished"), "state_invalid"),
+    "a state of another task": (lambda lab: lab.edit(lab.path("state"), task_id="issue-7"), "facts_disagree"),
+    "facts with another task inside": (lambda lab: lab.edit(lab.path("facts"), task={"id": "x"}), "facts_disagree"),
+    "a gap in the log": (append("events", event(7, "resumed")), "events_corrupt"),
+    "a blank line in the log": (append("events", b"\n"), "events_corrupt"),
+    "an unknown event": (append("events", event(4, "something")), "events_disagree"),
+    "a second claim in the log": (append("events", event(4, "claim_started")), "events_disagree"),
+    "a log without its end": (lambda lab: lab.path("events").write_bytes(event(1, "claim_started")), "events_disagree"),
+    "a round that is ahead": (lambda lab: lab.edit(lab.path("state"), round=2), "attempts_disagree"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))
 def test_each_kind_of_disagreement_has_more_than_one_face(claimed, name):
     """The same causes, reached by other ways."""
-    _, change, cause = VARIANTS[name]
+    change, cause = VARIANTS[name]
     change(claimed)
 
     refuses(claimed, 3, "blocked", "unsafe_resume", cause)
 
 
 def test_what_only_looks_different_is_resumed(claimed):
-    """Reformatted task and contract, a torn tail in the log, a new task in the inbox, tasks moved elsewhere: it goes on."""
-    for file in (PROCESSING, CONTRACT):
-        value = json.loads((claimed.root / file).read_bytes())
-        text = json.dumps(dict(reversed(value.items())), indent=7, ensure_ascii=True)
-        (claimed.root / file).write_text(text, "utf-8")
+    """A reformatted task, a torn tail in the log, a new task in the inbox: it goes on."""
+    value = json.loads((claimed.root / PROCESSING).read_bytes())
+    text = json.dumps(dict(reversed(value.items())), indent=7, ensure_ascii=True)
+    (claimed.root / PROCESSING).write_text(text, "utf-8")
     append("events", b'{"sequence":4,"ty')(claimed)
     claimed.put_task("issue-010")
-    claimed.git("update-index", "--assume-unchanged", CONTRACT)  # the learner reformats; git need not say so
 
     ran = claimed.run()
 
@@ -429,6 +438,22 @@ def test_a_superseded_runner_cannot_finish(lab):
     assert (ran.code, ran.said) == (3, ("blocked", "state_changed", "state_replaced"))
     assert lab.record("state")["round"] == 2
     assert not lab.path("result").exists()
+
+
+MEDDLING = {
+    "events_replaced": f"open('.loop/tasks/{TASK}/events.jsonl', 'a').write('mine\\n')",
+    "record_exists": f"open('.loop/results/{TASK}.json', 'w').write('{{\"decision\": \"completed\"}}')",
+    "state_replaced": f"open('.loop/tasks/{TASK}/state.json', 'w').write('{{}}')",
+}
+
+
+@pytest.mark.parametrize("cause", list(MEDDLING))
+def test_an_agent_that_writes_the_records_decides_nothing(lab, cause):
+    """`.loop` is writable by the workspace it judges; what the agent leaves there is named, and not believed."""
+    ran = lab.run(*agent_script(lab, MEDDLING[cause]))
+
+    assert (ran.code, ran.said) == (3, ("blocked", "state_changed", cause))
+    assert lab.places() == ["processing"]
 
 
 def test_an_attempt_on_disk_is_never_overwritten(claimed):

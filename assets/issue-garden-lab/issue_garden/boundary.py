@@ -68,6 +68,12 @@ def _path_error(sized: SizedChange, contract: Contract) -> BoundaryError | None:
         )
     if change.kind == "unmerged":
         return BoundaryError("unmerged", path, f"{path}: 有未解决的合并 (holds an unresolved merge)")
+    if change.kind == "hidden":
+        return BoundaryError(
+            "hidden",
+            path,
+            f"{path}: 对 Git 隐藏了，看不到改没改 (is hidden from Git; nobody sees its changes)",
+        )
     if change.mode != ABSENT and not change.mode.startswith(REGULAR):
         return BoundaryError(
             "not_a_regular_file",
@@ -76,7 +82,7 @@ def _path_error(sized: SizedChange, contract: Contract) -> BoundaryError | None:
         )
     if sized.added is None:
         return BoundaryError(
-            "binary_file", path, f"{path}: 二进制，行数无从计算 (is binary; its lines cannot be counted)"
+            "binary_file", path, f"{path}: 二进制，或无法按行计算 (is binary, or cannot be counted in lines)"
         )
     return None
 

@@ -26,8 +26,9 @@ _LEFT_BY_TOOLS = {".loop", "__pycache__", ".venv", ".ipynb_checkpoints", "node_m
 class Change:
     """One path that differs from HEAD. ``digest`` tells two looks apart; None where there is no readable file.
 
-    ``kind``: modified, added, deleted, untracked, mode_changed, type_changed, unmerged. ``mode`` is Git's octal
-    mode of what stands in the folder now, ``000000`` when nothing does.
+    ``kind``: modified, added, deleted, untracked, mode_changed, type_changed, unmerged, or hidden, for a path that Git
+    was told to take as unchanged. ``mode`` is Git's octal mode of what stands in the folder now, ``000000`` when nothing
+    does.
     """
 
     path: str
@@ -54,7 +55,16 @@ class Measure:
 
 
 def look(lab: Path) -> GitLook:
-    """Ask once for HEAD and every difference, tracked and untracked; renames count as a deletion and an addition."""
+    """Ask for HEAD and every difference, tracked and untracked; renames count as a deletion and an addition.
+
+    A path under ``assume-unchanged`` or ``skip-worktree`` is a difference by itself: nobody can tell what it holds.
+    """
+    seen = glance(lab)
+    return GitLook(seen.head, seen.changes | _hidden(lab), seen.ignored)
+
+
+def glance(lab: Path) -> GitLook:
+    """Look with one Git process, and take what the index hides as it is."""
     output = _git(
         lab, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=matching",
         "--no-renames", "--ignore-submodules=none",
@@ -94,6 +104,15 @@ def _change(lab: Path, mark: bytes, rest: bytes) -> Change:
     return Change(_text(name), kind, now.decode(), _digest_of(lab / os.fsdecode(name)))
 
 
+def _hidden(lab: Path) -> frozenset[Change]:
+    """Return the paths whose state Git was told not to look at: lower case is assume-unchanged, S skip-worktree."""
+    records = filter(None, _git(lab, "ls-files", "-v", "-z").split(b"\0"))
+    marked = [record[2:] for record in records if record[:1].islower() or record[:1] == b"S"]
+    return frozenset(
+        Change(_text(name), "hidden", ABSENT, _digest_of(lab / os.fsdecode(name))) for name in marked
+    )
+
+
 def _kind(in_head: str, now: str) -> str:
     if now == ABSENT:
         return "deleted"
@@ -117,7 +136,10 @@ def _digest_of(path: Path) -> str | None:
     try:
         if path.is_symlink():
             return hashlib.sha256(os.fsencode(os.readlink(path))).hexdigest()
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        if not path.is_file():
+            return None
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         return None
 
@@ -212,6 +234,7 @@ _FIXED_SETTINGS = (
     f"core.attributesFile={os.devnull}",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
+    "core.bigFileThreshold=8m",  # larger than that is binary: a diff of it would only fill memory
     "diff.autoRefreshIndex=false",  # looking must not rewrite the index, and `git diff` asks no lock for that
 )
 

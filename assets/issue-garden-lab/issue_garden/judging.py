@@ -9,7 +9,7 @@ from typing import Any
 from issue_garden.agents import AgentReport
 from issue_garden.boundary import BoundaryError, SizedChange, check_boundary
 from issue_garden.contract import Contract
-from issue_garden.git_view import Change, GitLook, Measure, changed_since, look, measure
+from issue_garden.git_view import REGULAR, Change, GitLook, Measure, changed_since, glance, look, measure
 from issue_garden.task import Task
 from issue_garden.verification import CommandResult, verify
 
@@ -78,7 +78,7 @@ def gather_evidence(
     if errors or _gave_up(report):
         return Evidence(report, changes, sizes.diff, errors, [])
     commands = verify(lab, contract, task, inherit)
-    if changed_since(after, look(lab)):
+    if changed_since(after, glance(lab)):
         reason = "验证期间文件变了，测过的不是看到的 (files changed during verification: what was tested is not what was seen)"
         errors.append(_crossing("changed_during_verification", reason))
     return Evidence(report, changes, sizes.diff, errors, commands)
@@ -95,13 +95,23 @@ def _sized(lab: Path, change: Change, sizes: Measure) -> SizedChange:
         return SizedChange(change, None, None) if counted is None else SizedChange(change, *counted)
     if change.kind != "untracked":
         return SizedChange(change, 0, 0)
+    # Only a regular file is read: a link may lead to a device that never ends.
+    added = _count_lines(lab / change.path) if change.mode.startswith(REGULAR) else None
+    return SizedChange(change, None if added is None else 0, added)
+
+
+def _count_lines(path: Path) -> int | None:
+    """Count the lines of a new file, an unended last one included; None for a binary one, as Git judges it."""
+    count, last = 0, b"\n"
     try:
-        content = (lab / change.path).read_bytes()
-    except OSError:  # a folder, a broken link, a name that is no UTF-8: it has no lines to count
-        return SizedChange(change, None, None)
-    if b"\0" in content:
-        return SizedChange(change, None, None)
-    return SizedChange(change, 0, len(content.splitlines()))
+        with path.open("rb") as content:
+            while piece := content.read(65_536):
+                if b"\0" in piece:
+                    return None
+                count, last = count + piece.count(b"\n"), piece[-1:]
+    except OSError:  # a name that is no UTF-8 cannot be opened by what is said of it
+        return None
+    return count + (last != b"\n")
 
 
 def _gave_up(report: AgentReport) -> bool:

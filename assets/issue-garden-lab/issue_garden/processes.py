@@ -26,6 +26,7 @@ _PR_GET_CHILD_SUBREAPER = 37
 class Finished:
     """How a program ended: exit code (negative: by that signal), the last bytes it printed, and how long it took."""
 
+    argv: list[str]
     exit_code: int
     output: str
     dropped_bytes: int
@@ -64,15 +65,19 @@ def run_program(
     ``inherit`` are descriptors that the program keeps open (not on Windows).
     """
     begun, tail = time.monotonic(), _Tail(output_bytes)
+    said = [argument.encode("utf-8", "backslashreplace").decode() for argument in argv]
     program = find_program(argv[0], cwd, env or os.environ)
     if program is None:
-        return Finished(NO_SUCH_PROGRAM, f"{argv[0]}: 没有这个程序 (no such program)\n", 0, False, 0.0)
+        return Finished(said, NO_SUCH_PROGRAM, f"{said[0]}: 没有这个程序 (no such program)\n", 0, False, 0.0)
+    start = {"args": [program, *argv[1:]], "cwd": cwd, "env": env, **_apart(inherit)}
     try:
-        timed_out, exit_code = _run_to_end(program, argv, cwd, seconds, env, stdin, inherit, tail)
+        exit_code, timed_out = _run_to_end(start, stdin, seconds, tail)
     except OSError as error:  # found, and yet not startable
-        return Finished(NO_SUCH_PROGRAM, f"{argv[0]}: {error.strerror}\n", 0, False, 0.0)
+        return Finished(said, NO_SUCH_PROGRAM, f"{said[0]}: {error.strerror}\n", 0, False, 0.0)
     output = bytes(tail.kept).decode("utf-8", "replace")
-    return Finished(exit_code, output, tail.dropped_bytes, timed_out, round(time.monotonic() - begun, 3))
+    return Finished(
+        said, exit_code, output, tail.dropped_bytes, timed_out, round(time.monotonic() - begun, 3)
+    )
 
 
 def find_program(name: str, cwd: Path, env: Mapping[str, str]) -> str | None:
@@ -82,20 +87,10 @@ def find_program(name: str, cwd: Path, env: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=env.get("PATH"))
 
 
-def _run_to_end(
-    program: str,
-    argv: list[str],
-    cwd: Path,
-    seconds: float,
-    env: Mapping[str, str] | None,
-    stdin: bytes,
-    inherit: tuple[int, ...],
-    tail: _Tail,
-) -> tuple[bool, int]:
-    with _OrphanWatch() as orphans, subprocess.Popen(
-        [program, *argv[1:]], cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, **_apart(inherit),
-    ) as process:  # fmt: skip
+def _run_to_end(start: dict[str, Any], stdin: bytes, seconds: float, tail: _Tail) -> tuple[int, bool]:
+    """Start, feed, drain and wait; return the exit code, and whether the limit came first."""
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with _OrphanWatch() as orphans, subprocess.Popen(**start, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
         threads = [
             threading.Thread(target=tail.drain, args=(process.stdout,), daemon=True),
@@ -113,7 +108,7 @@ def _run_to_end(
             orphans.end()
             for thread in threads:  # the pipe ends with its last holder
                 thread.join(_PIPE_GRACE_SECONDS)
-    return timed_out, process.returncode
+    return process.returncode, timed_out
 
 
 def _feed(stream: IO[bytes], content: bytes) -> None:
@@ -182,7 +177,10 @@ def _children() -> set[int]:
     found = set()
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as status:  # or it has just ended
+            with (
+                contextlib.suppress(OSError),
+                open(f"/proc/{name}/stat", "rb") as status,
+            ):  # or it has just ended
                 if int(status.read().rpartition(b")")[2].split(None, 2)[1]) == os.getpid():
                     found.add(int(name))
     return found

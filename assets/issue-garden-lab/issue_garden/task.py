@@ -48,8 +48,10 @@ def parse_task(value: dict[str, Any]) -> Task:
     require_fields(value, TASK_FIELDS)
     for name, most in (("id", 80), ("title", 200), ("goal", 4_000), ("acceptance", 200)):
         text = value[name]
-        if not isinstance(text, str) or not text.strip():
-            raise BadFileError("bad_value", f"{name} 不是非空文本 ({name} is not a text, or blank)")
+        if not isinstance(text, str) or not text.strip() or "\0" in text:  # NUL fits into no argument
+            raise BadFileError(
+                "bad_value", f"{name} 不是可用的文本 ({name} is not a text, is blank, or holds NUL)"
+            )
         if name != "id" and len(text) > most:
             raise BadFileError(
                 "bad_value", f"{name} 超过 {most} 个字符 ({name} has more than {most} characters)"

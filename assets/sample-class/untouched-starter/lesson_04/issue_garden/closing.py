@@ -22,6 +22,7 @@ from issue_garden.state_store import (
 )
 from issue_garden.task import id_problem, move_task
 
+REASON_LIMIT_CHARACTERS = 2_000
 Kind = TypeVar("Kind")
 
 
@@ -33,8 +34,12 @@ def close_task(lab: Path, task_id: str, text: str) -> Answer:
     """
     if problem := id_problem(task_id):
         raise refused("bad_usage", "bad_id", f"{task_id!r}: {problem}")
-    if not text.strip():
-        raise refused("bad_usage", "arguments", "--reason: 写明为什么关闭 (say why it is closed)")
+    if not text.strip() or len(text) > REASON_LIMIT_CHARACTERS:
+        why = f"用 1 到 {REASON_LIMIT_CHARACTERS} 个字写明为什么关闭 (say why it is closed, in at most that many characters)"
+        raise refused("bad_usage", "arguments", f"--reason: {why}")
+    text = text.encode(
+        "utf-8", "backslashreplace"
+    ).decode()  # typed bytes that are no UTF-8 still have to be saved
     folder = StateFolder(lab)
     folder.make_root()
     with runner_lock(folder.lock):
