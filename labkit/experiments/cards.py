@@ -17,7 +17,7 @@ MOST_ROWS = 9
 """More calls or lines than this are shown by their first and last few."""
 
 # Only JupyterLab's own colours, so that light and dark both keep their contrast; signs and words carry the meaning.
-_STYLE = """<style>
+STYLE = """<style>
 .seen{display:flex;flex-wrap:wrap;gap:12px;color:var(--jp-ui-font-color1);font-size:13px}
 .seen section{flex:1 1 300px;min-width:0;border:1px solid var(--jp-border-color1);border-radius:6px;padding:8px 12px}
 .seen h4{margin:0 0 6px;font-size:14px}
@@ -27,13 +27,14 @@ _STYLE = """<style>
 .seen ol li{word-break:break-all}
 .seen .n{color:var(--jp-ui-font-color2);user-select:none}
 .seen-table th,.seen-table td{text-align:left!important}
+.seen .typed{font-weight:600;margin-top:4px}
 .seen .torn{text-decoration:underline wavy}
 </style>"""
 
 
 def cards(seen: Seen) -> str:
     """Return one card a side, next to each other where the window is wide enough."""
-    return f'{_STYLE}<div class="seen">{"".join(_card(side, _agreement(side, seen)) for side in seen.sides)}</div>'
+    return f'{STYLE}<div class="seen">{"".join(_card(side, _agreement(side, seen)) for side in seen.sides)}</div>'
 
 
 def _agreement(side: Side, seen: Seen) -> str:
@@ -49,13 +50,13 @@ def _agreement(side: Side, seen: Seen) -> str:
 def _card(side: Side, agreement: str) -> str:
     parts = [f"<h4>{escape(_title(side.name))}</h4>"]
     if side.calls:
-        parts += ["<ul>", *_shortened([_call(call) for call in side.calls]), "</ul>"]
+        parts += ["<ul>", *shortened([_call(call) for call in side.calls]), "</ul>"]
     if agreement:
         parts.append(f"<p>{escape(agreement)}</p>")
     if side.unfinished:
         parts.append(f"<p>○ {escape(t('seen.unfinished', message=side.unfinished))}</p>")
     for name, raw in side.files.items():
-        parts.append(_file(name, raw, side.report if name == LOG else None))
+        parts.append(file_listing(name, raw, side.report if name == LOG else None))
     if not side.files and not side.unfinished:
         parts.append(f"<p>{escape(t('seen.nothing'))}</p>")
     return f"<section>{''.join(parts)}</section>"
@@ -78,7 +79,8 @@ def _answer(answer: object) -> str:
     return str(answer)
 
 
-def _file(name: str, raw: bytes, report: ReadReport | None) -> str:
+def file_listing(name: str, raw: bytes, report: ReadReport | None = None) -> str:
+    """Return a file line by line, and the reader's verdict where there is one; what is torn is underlined."""
     *ended, last = raw.split(b"\n")
     rows = [_line(number, line, ends=True) for number, line in enumerate(ended, start=1)]
     if last:
@@ -86,7 +88,7 @@ def _file(name: str, raw: bytes, report: ReadReport | None) -> str:
         rows.append(_line(len(rows) + 1, last, ends=False, torn=torn))
     heading = escape(t("seen.file", name=name, size=len(raw)))
     verdict = f"<p>{escape(_verdict(report))}</p>" if report else ""
-    return f"<p>{heading}</p><ol>{''.join(_shortened(rows))}</ol>{verdict}"
+    return f"<p>{heading}</p><ol>{''.join(shortened(rows))}</ol>{verdict}"
 
 
 def _line(number: int, raw: bytes, *, ends: bool, torn: bool = False) -> str:
@@ -103,7 +105,8 @@ def readable(raw: bytes) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _shortened(rows: list[str]) -> list[str]:
+def shortened(rows: list[str]) -> list[str]:
+    """Return rows, or their first and last few with a word on how many were left out."""
     if len(rows) <= MOST_ROWS:
         return rows
     left_out = t("seen.more", n=len(rows) - MOST_ROWS + 1)
@@ -130,14 +133,14 @@ def replay_table(rows: tuple[tuple[int, str, dict[str, str]], ...]) -> str:
         [str(sequence), label(type_, language), *(label(state.get(task, "·"), language) for task in tasks)]
         for sequence, type_, state in rows
     ]
-    return _table(head, body)
+    return table(head, body)
 
 
 def label_table(labels: dict[str, dict[str, str]], hashes: dict[str, str]) -> str:
     """Return event codes beside their display words, and the log's hash as each language saw it."""
     languages = list(labels)
     body = [[code, *(labels[language][code] for language in languages)] for code in labels[languages[0]]]
-    return _table(
+    return table(
         [t("seen.code"), *languages],
         [*body, [t("seen.hash"), *(hashes[name][:16] + "…" for name in languages)]],
     )
@@ -150,7 +153,7 @@ def graded_table(graded: dict[str, list[dict[str, Any]]]) -> str:
         [test["title"][language], *(_ended(graded[name][row], language) for name in names)]
         for row, test in enumerate(graded[names[0]])
     ]
-    return _table([t("check.required"), *names], body)
+    return table([t("check.required"), *names], body)
 
 
 def gate_table(tests: Iterable[dict[str, Any]], mutants: Iterable[dict[str, Any]]) -> str:
@@ -163,8 +166,8 @@ def gate_table(tests: Iterable[dict[str, Any]], mutants: Iterable[dict[str, Any]
         f"<li><code>{escape(test['id'])}</code> {escape(test['title'][language])}</li>" for test in columns
     )
     key = escape(t("seen.gate-key"))
-    table = _table([t("seen.mutant"), *(test["id"].removeprefix("22-") for test in columns)], rows)
-    return f"{table}<p>{key}</p><details><summary>{escape(t('seen.gate-tests'))}</summary><ul>{legend}</ul></details>"
+    shown = table([t("seen.mutant"), *(test["id"].removeprefix("22-") for test in columns)], rows)
+    return f"{shown}<p>{key}</p><details><summary>{escape(t('seen.gate-tests'))}</summary><ul>{legend}</ul></details>"
 
 
 def _stopped(test: str, mutant: dict[str, Any]) -> str:
@@ -179,7 +182,8 @@ def _ended(test: dict[str, Any], language: str) -> str:
     return f"✗ {test['message'][language] if test['message'] else t('check.fail')}"
 
 
-def _table(head: list[str], body: list[list[str]]) -> str:
+def table(head: list[str], body: list[list[str]]) -> str:
+    """Return texts as a table with a heading row."""
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)
-    return f"{_STYLE}<table class='seen-table'><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"{STYLE}<table class='seen-table'><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"

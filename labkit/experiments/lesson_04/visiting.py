@@ -1,0 +1,34 @@
+"""Where things are, and what to read."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from IPython.display import HTML, Code
+
+from labkit import workspace
+from labkit.experiments.lesson_04.garden import LAB
+from labkit.words import t
+
+_AGENTS = Path(__file__).with_name("agents")
+
+
+def where_you_are() -> HTML:
+    """Say which code stands beside the reference, and where the experiments leave their files."""
+    root = workspace.kit_root()
+    places = workspace.lesson_source("04"), workspace.scratch("04-state-spine")
+    code, folder = (
+        place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place) for place in places
+    )
+    return HTML(f"<p>{escape(t('scene.where', code=code, folder=folder))}</p>")  # type: ignore[no-untyped-call]
+
+
+def playground() -> Path:
+    """Return where the lab to play with stands, or will stand: beside the experiments, apart from the learner's own."""
+    return workspace.scratch("04-state-spine") / "control-room" / LAB
+
+
+def agent_script(name: str) -> Code:
+    """Return one of the small agents, to be read in the notebook."""
+    return Code((_AGENTS / f"{name}.py").read_text("utf-8"), language="python")  # type: ignore[no-untyped-call]
