@@ -68,6 +68,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     "labkit": (),
     "grader.child": (),
+    "grader.suites.lesson_04.scenarios": ("issue_garden",),  # sent as text, run beside the student's code
     "grader": (
         *("labkit.workspace", "labkit.lab_folder", "labkit.node", "labkit.faults", "labkit.generate"),
         "solution.lesson_22",
