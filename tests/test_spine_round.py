@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -164,7 +163,6 @@ def test_a_claim_in_the_way_is_never_overwritten(lab):
     """Where locks do not work, the file system still lets one claim win: the loser stops before it moves anything."""
     source = """
 import runpy
-from pathlib import Path
 sys.path.insert(0, str(folder))
 from issue_garden import stateful_round
 real = stateful_round.check_unknown
