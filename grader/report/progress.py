@@ -50,14 +50,15 @@ def progress(title: str, total: int, *, lines: bool) -> Iterator[Callable[[str],
         yield say
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn(title),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         TimeRemainingColumn(),
+        TextColumn("{task.description}"),  # last, so that the bar stands still while it changes
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task("", total=total)
 
         def advance(what: str) -> None:
             bar.update(task, advance=1, description=what)
