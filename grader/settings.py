@@ -92,7 +92,11 @@ def load_settings(file: Path = DEFAULT_FILE) -> Settings:
 
 def _by_lesson(limits: Any) -> dict[str, Any]:
     """Take the tables of single lessons out of the limits."""
-    names = [name for name, value in limits.items() if isinstance(value, dict)] if isinstance(limits, dict) else []
+    names = (
+        [name for name, value in limits.items() if isinstance(value, dict)]
+        if isinstance(limits, dict)
+        else []
+    )
     return {name: limits.pop(name) for name in names}
 
 
