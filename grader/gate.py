@@ -1,13 +1,15 @@
-"""`statelab gate`: is the gate shut? The suite against every store known to be wrong; the check meant for it must fail it.
+"""`statelab gate`: is the gate shut? The suite, or a learner's own tests, against every store known to be wrong.
 
-0 every mutant was failed by its own check   1 one got through   3 the grader itself failed
+Of the suite, the check meant for a mutant must fail it; of one's own tests, any that passes on right stores.
+
+0 every mutant was failed   1 one got through, or a test of one's own fails a right store   2 wrong use, or a file that
+holds no tests   3 the grader itself failed
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,9 +20,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from grader import own_tests
+from grader.cli import GraderFault
 from grader.grade import grade_handin
-from grader.intake import take
+from grader.report.own_tests import show_tried
 from grader.report.progress import progress
+from grader.report.words import chosen_language, say
+from grader.rungs import strongest_rung
 from grader.settings import DEFAULT_FILE, load_settings
 from grader.suites import LESSONS, load_suite
 
@@ -32,6 +38,14 @@ if TYPE_CHECKING:
     from grader.suites.mutants import Sample
 
 SCHEMA = 1
+EXIT_CODES: dict[own_tests.Verdict, int] = {
+    "not-loaded": 2,
+    "no-tests": 2,
+    "wrong-tests": 1,
+    "survivors": 1,
+    "all-killed": 0,
+}
+"""How `statelab gate --tests` ends, by what became of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +84,7 @@ def judge(lesson: str, jobs: int, tell: Callable[[str], None]) -> list[Judged]:
     settings, checks = load_settings(DEFAULT_FILE), asked(lesson)
 
     def grade(mutant: Sample) -> Judged:
-        with tempfile.TemporaryDirectory() as folder:
-            mutant.lay_down(Path(folder))
-            _, outcome = grade_handin(take(Path(folder), lesson), checks, settings)
+        _, outcome = grade_handin(own_tests.handed_in(mutant, lesson), checks, settings)
         tell(mutant.id)
         return Judged(mutant, outcome)
 
@@ -92,12 +104,28 @@ def mutants_of(lesson: str) -> Sequence[Sample]:
     return mutants
 
 
-@click.command(epilog="Example: statelab gate --lesson 22")
+@click.command(epilog="Example: statelab gate --tests workspace/my_tests/test_my_store.py")
 @click.option("--lesson", type=click.Choice(LESSONS), default="22", show_default=True, help="Which suite.")
+@click.option(
+    "--tests",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Your own tests of lesson 22 (pytest), instead of the suite.",
+)
 @click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option(
+    "--lang",
+    type=click.Choice(["zh", "en"]),
+    help="Language for --tests. Default: LAB_LANG, or the system's.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema 1) and nothing else.")
-def gate(*, lesson: str, jobs: int, as_json: bool) -> None:
-    """Prove the suite: every store known to be wrong must be failed by the check meant for it."""
+def gate(*, lesson: str, file: Path | None, jobs: int, lang: str | None, as_json: bool) -> None:
+    """Prove the suite, or your own tests: every store known to be wrong must be failed.
+
+    With --tests, each of your tests must pass on right stores, and each wrong store must be failed by at least one.
+    """
+    if file is not None:
+        raise SystemExit(_gate_own_tests(lesson, file, jobs, lang, as_json=as_json))
     with progress("gate", len(mutants_of(lesson)), lines=True) as step:
         judged = judge(lesson, jobs, step)
     if as_json:
@@ -105,6 +133,33 @@ def gate(*, lesson: str, jobs: int, as_json: bool) -> None:
     else:
         Console(highlight=False).print(_table(judged))
     raise SystemExit(_exit_code(judged))
+
+
+def _gate_own_tests(lesson: str, file: Path, jobs: int, lang: str | None, *, as_json: bool) -> int:
+    if lesson != own_tests.LESSON:
+        raise click.BadParameter(
+            f"lesson {lesson} has no stores to try tests on; leave --lesson out", param_hint="--tests"
+        )
+    try:
+        tests = own_tests.OwnTests.read(file)
+    except own_tests.OwnTestsError as error:
+        raise click.BadParameter(str(error), param_hint="--tests") from None
+    language = chosen_language(lang)
+    try:
+        rung = strongest_rung()
+        with progress("gate", own_tests.stores(), lines=True) as step:
+            tried = own_tests.try_tests(tests, jobs, step)
+    except OSError as error:
+        raise GraderFault(
+            f"gate: a store could not be started ({error}); try fewer --jobs, or again later"
+        ) from None
+    if as_json:
+        click.echo(json.dumps({"schema": SCHEMA, "isolation": rung.name, **tried.plain()}, indent=1))
+    else:
+        if not rung.isolated:
+            Console(stderr=True).print(say("bare", language), style="yellow")
+        show_tried(tried, language)
+    return EXIT_CODES[tried.verdict]
 
 
 def _plain(lesson: str, judged: Sequence[Judged]) -> dict[str, Any]:

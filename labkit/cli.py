@@ -23,7 +23,9 @@ DOORS = {
     "lab": Door("labkit.lab:main", "Open JupyterLab on the first page of the labs."),
     "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
     "grade": Door("grader.cli:grade", "Grade every submission of a class."),
-    "gate": Door("grader.gate:gate", "Prove the suite itself: every store known to be wrong must fail it."),
+    "gate": Door(
+        "grader.gate:gate", "Prove the suite, or your own tests: every store known to be wrong must fail."
+    ),
     "workspace": Door(
         "labkit.lab_folder:main", "Lay your lab down, look at it, or begin anew; old work is kept."
     ),
