@@ -2,6 +2,7 @@
 
 from labkit.views.byte_view import ByteView, Cell, Mark, Row, byte_view, standing
 from labkit.views.check import CheckView, TestGroup, TestRow, check_view, solution_diff
+from labkit.views.crash_matrix import CrashMatrix, Invariant, MatrixRow, Struck, StruckPoint, crash_matrix
 from labkit.views.folder import (
     Change,
     Entry,
@@ -76,6 +77,7 @@ __all__ = [
     "Change",
     "CheckView",
     "CommandEnd",
+    "CrashMatrix",
     "Entry",
     "EventRow",
     "EventsView",
@@ -84,10 +86,12 @@ __all__ = [
     "FileView",
     "HeatMap",
     "HeatRow",
+    "Invariant",
     "Lanes",
     "Line",
     "LogReader",
     "Mark",
+    "MatrixRow",
     "Moment",
     "Outcome",
     "Phase",
@@ -100,6 +104,8 @@ __all__ = [
     "SpineReader",
     "SpineView",
     "StateView",
+    "Struck",
+    "StruckPoint",
     "TaskRow",
     "TaskState",
     "TaskTable",
@@ -117,6 +123,7 @@ __all__ = [
     "changes_sentence",
     "check_view",
     "command_card",
+    "crash_matrix",
     "crash_sentence",
     "event_notes",
     "event_says",

@@ -124,11 +124,12 @@ def heat_map(verdicts: Mapping[str, Sequence[str]]) -> HeatMap:
     lengths = {len(row) for row in verdicts.values()}
     if len(lengths) > 1:
         raise ValueError(f"heat map: rows of {sorted(lengths)} positions; ask every reader about every cut")
-    rows = tuple(HeatRow(name, tuple(_runs(row)), Counter(row)) for name, row in verdicts.items())
+    rows = tuple(HeatRow(name, tuple(runs(row)), Counter(row)) for name, row in verdicts.items())
     return HeatMap(max(lengths, default=0), rows)
 
 
-def _runs(row: Sequence[str]) -> Iterable[Run]:
+def runs(row: Sequence[str]) -> Iterable[Run]:
+    """Gather neighbours that are the same."""
     at = 0
     for verdict, same in groupby(row):
         length = len(list(same))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from labkit import lab_actions, views, workspace
 from labkit.widgets.check import Check
 from labkit.widgets.control_room import ControlRoom
+from labkit.widgets.crash_matrix import CrashMatrix, RefusalTable
 from labkit.widgets.pictures import HeatMap, Lanes
 from labkit.widgets.prediction import Prediction
 from labkit.widgets.spine_board import PhaseDiagram
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from labkit.views import TracedStep
+    from labkit.views import CommandEnd, Struck, TracedStep
 
 __all__ = [
     "check",
     "control_room",
+    "crash_matrix",
     "heatmap",
     "lanes",
     "phase_diagram",
     "predict",
+    "refusal_table",
     "state_files",
     "torn_write",
     "zoo",
@@ -60,6 +63,16 @@ def control_room(lab: Path | str | None = None, code: str | None = None) -> Cont
 def phase_diagram(state: Mapping[str, Any] | Path | str) -> PhaseDiagram:
     """Return the picture of a task's phases: of a state, a ``state.json``, or the task at hand of a lab folder."""
     return PhaseDiagram(views.state_view(state))
+
+
+def crash_matrix(strikes: Iterable[Struck], title: str | None = None) -> CrashMatrix:
+    """Return the picture of a round killed at place after place: operation × verdict, and whether the invariants held."""
+    return CrashMatrix(strikes, title or t("matrix.title"))
+
+
+def refusal_table(results: Mapping[str, CommandEnd], title: str | None = None) -> RefusalTable:
+    """Return what the runner answered to each change behind its back, by the change's name."""
+    return RefusalTable(results, title or t("refusals.title"))
 
 
 def check(lesson: str = "22", target: str | None = None) -> Check:
