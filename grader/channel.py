@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from grader.plain_text import printable
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
@@ -59,16 +60,13 @@ class Channel(asyncio.Protocol):
         self._received = bytearray()
         self._closed = False
         self.lost: ChildLost | None = None
-        self.ready: asyncio.Future[Any] = self._ask(0)
+        self._ready = self._ask(0)
 
-    @classmethod
-    async def open(cls, child: Child, call_seconds: float, allowance: Allowance) -> Channel:
-        """Take over our end of the socket."""
-        loop = asyncio.get_running_loop()
-        _, channel = await loop.create_unix_connection(
-            lambda: cls(child, call_seconds, allowance), sock=child.channel
-        )
-        return channel
+    async def begin(self) -> dict[str, Any]:
+        """Take over our end of the socket; give what the child says first, once its code is loaded or has failed to."""
+        await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=self._child.channel)
+        reply: dict[str, Any] = await self._ready
+        return reply
 
     # --- what a check sends ---
 
@@ -107,6 +105,8 @@ class Channel(asyncio.Protocol):
             self._child.kill()
             if self._transport is not None:
                 self._transport.abort()
+            else:
+                self._child.channel.close()
         for answer in self._asked.values():
             if not answer.done():
                 answer.set_exception(self.lost)
@@ -200,9 +200,13 @@ def _parse(line: bytearray) -> dict[str, Any]:
     reply = json.loads(line, parse_constant=_refuse, parse_float=_finite)
     if type(reply) is not dict or type(reply.get("id")) is not int or len(reply) != 2:
         raise ValueError("no reply")
-    if "ok" not in reply and not is_error(reply.get("err")):
+    if "ok" in reply:
+        return reply
+    error: Any = reply.get("err")
+    if not is_error(error):
         raise ValueError("no reply")
-    return reply
+    shown = {name: printable(error[name]) for name in ("text", "where", "when")}
+    return {"id": reply["id"], "err": error | shown | {"types": [printable(name) for name in error["types"]]}}
 
 
 def is_error(error: Any) -> bool:

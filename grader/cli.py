@@ -15,10 +15,11 @@ import click
 from rich.console import Console
 
 from grader.grade import grade_submission
+from grader.plain_text import printable
 from grader.pool import SAMPLE_CLASS, CalibrationError, ClassRun, Submission, find_submissions
 from grader.report.files import class_report, write_json
 from grader.report.progress import progress
-from grader.report.terminal import printable, show_class, show_outcome
+from grader.report.terminal import show_class, show_outcome
 from grader.report.words import chosen_language, say
 from grader.rungs import strongest_rung
 from grader.settings import DEFAULT_FILE, SettingsError, load_settings

@@ -80,18 +80,22 @@ class Children:
 
     async def _start(self, *, faults: bool) -> Channel:
         child = sandbox.start(self.box, self._package, faults=faults, host=self._host)
-        channel = await Channel.open(child, self.box.limits.call_seconds, self.allowance)
+        channel = Channel(child, self.box.limits.call_seconds, self.allowance)
         try:
-            reply = await asyncio.wait_for(channel.ready, self.box.limits.start_seconds)
+            reply = await asyncio.wait_for(channel.begin(), self.box.limits.start_seconds)
         except TimeoutError:
             channel.close()
-            raise ChildLost(
-                "timeout", Text("导入代码迟迟没有结束", "importing the code did not end in time")
-            ) from None
+            raise ChildLost("timeout", _SLOW_IMPORT) from None
+        except BaseException:  # also when the whole run is being ended: no child may stay
+            channel.close()
+            raise
         if "err" in reply:
             channel.close()
             raise _load_failure(reply["err"])
         return channel
+
+
+_SLOW_IMPORT = Text("导入代码迟迟没有结束", "importing the code did not end in time")
 
 
 def _load_failure(error: dict[str, Any]) -> ChildLost:
@@ -227,8 +231,9 @@ class PipedHandle:
 def value_of(channel: Channel, reply: dict[str, Any], kind: type) -> Any:
     """Give what was answered, or raise what the student's code raised; another shape than `kind` is forged."""
     if "err" in reply:
-        error = rebuild_error(reply["err"]["types"], reply["err"]["attrs"], reply["err"]["text"])
-        error.add_note(reply["err"]["where"])
+        told = reply["err"]
+        error = rebuild_error(told["types"], told["attrs"], told["text"])
+        error.add_note(told["where"])
         raise error
     if not isinstance(reply["ok"], kind):
         raise channel.forged()

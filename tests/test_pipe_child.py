@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from grader import rungs
+from grader import rungs, sandbox
 from grader.channel import ChannelMisused, ChildLost
 from grader.lab import StudentError
 from grader.proxy import Children
@@ -56,6 +56,30 @@ def test_an_import_that_does_not_end_is_a_timeout():
     with pytest.raises(ChildLost) as lost:
         on_pipe("while True: pass", nothing, limits=Limits(start_seconds=0.4))
     assert lost.value.reason == "timeout"
+
+
+def test_a_run_that_is_ended_during_a_start_leaves_no_child():
+    """Ctrl-C while the student's code is being imported: the child that is not yet known is gone, too."""
+    started = []
+
+    async def run(box):
+        children = Children(box, "lesson_22")
+        starting = asyncio.ensure_future(children.get(faults=False))
+        while not started:  # noqa: ASYNC110 - the child is started in one of the next turns
+            await asyncio.sleep(0)
+        starting.cancel()
+        await asyncio.wait([starting])
+        children.close()
+
+    def remember(*arguments, **options):
+        started.append(start(*arguments, **options))
+        return started[0]
+
+    start = sandbox.start
+    with box_of("while True: pass") as box, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("grader.sandbox.start", remember)
+        asyncio.run(run(box))
+    assert started[0].process.returncode is not None
 
 
 def test_after_a_failed_start_no_other_child_is_started():

@@ -172,6 +172,22 @@ def test_an_error_tells_the_line_that_raised_it():
     assert caught.value.__notes__[0].startswith("__init__.py:")
 
 
+@pytest.mark.parametrize("line", ["float('nan')", "10**300", "[1]", "object()", "'x' * 10_000"])
+def test_an_attribute_that_is_no_number_does_no_harm(line):
+    """Whatever stands in `line` of a CorruptLogError, the error arrives."""
+    with pytest.raises(CorruptLog) as caught:
+        on_pipe(raising(f"raise CorruptLogError('p', {line}, 'r')"), append_one())
+    assert caught.value.line is None or len(str(caught.value.line)) <= 400
+
+
+def test_what_a_student_says_cannot_move_a_cursor():
+    """Control characters of an error's text and class are replaced."""
+    with pytest.raises(StudentError) as caught:
+        on_pipe(raising(r"raise type('E\x1b[2J', (Exception,), {})('a\x1b[2Jb\nc')"), append_one())
+    assert caught.value.text == "a\ufffd[2Jb\ufffdc"
+    assert caught.value.name.isprintable()
+
+
 def test_a_long_error_text_is_cut():
     """An error's own words are bounded."""
     with pytest.raises(ValueError) as caught:

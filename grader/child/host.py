@@ -125,9 +125,10 @@ def _attribute(error: BaseException, name: str) -> Any:
         found = getattr(error, name, None)
         if isinstance(found, os.PathLike):
             found = os.fspath(found)
-        return (
-            _text(found) if type(found) is str else found if type(found) in _SCALARS else type(found).__name__
-        )
+        if type(found) is str:
+            return _text(found)
+        _encode(found if type(found) in _SCALARS else None)  # NaN and endless integers are no attributes
+        return found if type(found) in _SCALARS else type(found).__name__
 
     return _guarded(look, None)
 

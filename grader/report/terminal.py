@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from grader.outcome import count
+from grader.plain_text import printable
 from grader.report.words import DIMENSIONS as DIMENSION_WORDS
 from grader.report.words import TOPICS, VERDICTS, say
 from grader.suites.check import DIMENSIONS
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from grader.outcome import CheckOutcome, LessonOutcome, Outcome
     from grader.report.words import Language
+
+__all__ = ["printable", "show_class", "show_outcome"]
 
 _MARKS = {"pass": ("✓", "green"), "fail": ("✗", "red"), "error": ("!", "yellow")}
 
@@ -133,8 +136,3 @@ def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[st
         f"{points['earned']:g}/{points['worth']:g}",
         failed.check.id if failed else "",
     ]
-
-
-def printable(name: str) -> str:
-    """Give a name that a student chose without characters that would move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
