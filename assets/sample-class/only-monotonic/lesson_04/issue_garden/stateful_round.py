@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from issue_garden.agents import Agent
 from issue_garden.answers import Answer, blocked
@@ -124,8 +124,10 @@ def _claim_first(desk: Desk, file_name: str) -> str:
 def claim_task(desk: Desk, task: Task, head: str) -> None:
     """Take ownership of a task in the inbox: facts, claim, ``claiming``, the move, ``claimed`` (P2).
 
-    Were the file moved first, a crash right after would leave a task in ``processing`` that nothing explains. This way
-    round a crash leaves records of a task that did not move: it is seen, named, and not claimed again.
+    Killed before the facts are published, nothing happened: the next run claims afresh. Killed after that and before
+    ``claiming``, records exist of a task in the inbox: ``claim_exists``. Killed around the move, the state says
+    ``claiming``, wherever the file is: ``unsafe_resume``. From ``claimed`` on, the next run goes on.
+    Were the file moved first, a kill would leave a task in ``processing`` that nothing explains.
     """
     # BEGIN SOLUTION: 实现领取顺序 (implement the claim order)
     folder, file_name = desk.folder, f"{task.id}.json"
@@ -297,7 +299,12 @@ def _check_log(folder: StateFolder, state: State) -> None:
 
 
 def _work(desk: Desk, file_name: str, agent: Agent, *, resumed: bool) -> Answer:
-    """Start the agent, once, then turn what is really there into a decision."""
+    """Start the agent, once, then turn what is really there into a decision (P7).
+
+    Killed before ``agent_started`` is in the log, nothing was begun: the next run goes on, as from ``claimed``. Killed
+    between that event and the state, the log is ahead: refused, although the agent cannot have run. Killed later, it
+    may have. A run that dies in here is therefore repeated never, or before the agent; it is not repeated after.
+    """
     checkpoint = check_resumable(desk, file_name)
     started_at, task, events = now_utc(), checkpoint.task, desk.folder.events(checkpoint.task.id)
     desk.folder.prepare(task.id)
@@ -308,7 +315,7 @@ def _work(desk: Desk, file_name: str, agent: Agent, *, resumed: bool) -> Answer:
     # never goes on from. That is why an agent runs at most once for a claim.
     state = _advance(desk.folder, checkpoint.state, phase="agent_running")
     report = agent.run(desk.lab, task, desk.contract, (desk.lock,))
-    append_event(events, "agent_finished", status=report.status)
+    _note(desk.folder, task.id, "agent_finished", status=report.status)
     state = _advance(desk.folder, state, phase="agent_finished")
     evidence = gather_evidence(desk.lab, desk.contract, task, checkpoint.look, report, (desk.lock,))
     times = {"started_at": started_at, "finished_at": now_utc()}
@@ -324,18 +331,18 @@ def _finish(
     Killed in between, the next start finds state and queue apart and names it; it never judges twice.
     """
     folder, task = desk.folder, checkpoint.task
-    events, attempt = folder.events(task.id), folder.attempt(task.id, state.round)
-    publish_json(attempt, {
+    attempt = folder.attempt(task.id, state.round)
+    _publish(folder, task.id, attempt, {
         "task_id": task.id,
         "round": state.round,
         **about,
         "agent": evidence.report.words(),
         "evidence": evidence.as_object(desk.contract.output_bytes),
     })  # fmt: skip
-    append_event(events, "evidence_recorded", attempt=f"attempts/{attempt.name}")
+    _note(folder, task.id, "evidence_recorded", attempt=f"attempts/{attempt.name}")
     answer = _answer(folder, evidence, task, state, attempt, resumed=about["resumed"])
-    publish_json(folder.result(task.id), answer.as_object())
-    append_event(events, "decided", decision=answer.decision, reason=answer.reason)
+    _publish(folder, task.id, folder.result(task.id), answer.as_object())
+    _note(folder, task.id, "decided", decision=answer.decision, reason=answer.reason)
     _advance(folder, state, status=answer.decision, phase="finished")
     if answer.decision == "completed":
         move_task(desk.lab, f"{task.id}.json", "processing", "done")
@@ -357,16 +364,36 @@ def _advance(folder: StateFolder, old: State, **changes: Any) -> State:
     Otherwise somebody else decided meanwhile, and a result of ours would overrule them: stop, and leave theirs.
     """
     if _load(lambda: folder.load_state(old.task_id)) != old:
-        raise blocked(
-            "state_changed",
-            "state_replaced",
-            f"{folder.relative(folder.state(old.task_id))}: 这一轮进行中被别人改了；看它现在的内容 "
-            "(was changed by somebody else during this round; look at what it says now)",
-            task_id=old.task_id,
-        )
+        _stop_meddled(folder, old.task_id, folder.state(old.task_id), "state_replaced")
     new = replace(old, updated_at=now_utc(), **changes)
     atomic_write_json(folder.state(old.task_id), as_object(new))
     return new
+
+
+def _note(folder: StateFolder, task_id: str, event_type: str, **fields: Any) -> None:
+    """Append an event after the agent had its turn: it could write here too, and may have spoiled the log."""
+    try:
+        append_event(folder.events(task_id), event_type, **fields)
+    except (CorruptEventsError, BadFileError):
+        _stop_meddled(folder, task_id, folder.events(task_id), "events_replaced")
+
+
+def _publish(folder: StateFolder, task_id: str, path: Path, value: dict[str, Any]) -> None:
+    """Publish a record of this round; one that is there already was made by somebody else, and is not believed."""
+    try:
+        publish_json(path, value)
+    except FileExistsError:
+        _stop_meddled(folder, task_id, path, "record_exists")
+
+
+def _stop_meddled(folder: StateFolder, task_id: str, path: Path, cause: str) -> NoReturn:
+    raise blocked(
+        "state_changed",
+        cause,
+        f"{folder.relative(path)}: 这一轮进行中被别人写过；看它现在的内容 "
+        "(was written by somebody else during this round; look at what it says now)",
+        task_id=task_id,
+    )
 
 
 def _load(load: Callable[[], Kind]) -> Kind | None:
