@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from random import Random
 
 _LOOK = ["git", "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=matching"]
-# What a fresh round starts, in its order: two looks, a look and a diff after the agent, three commands, a last look.
+_HIDDEN = ["git", "ls-files", "-v", "-z"]
+# What a fresh round starts, in its order: two looks, a look and a diff after the agent, three commands, a last glance.
 BARE = [
-    _LOOK, _LOOK, _LOOK,
+    _LOOK, _HIDDEN, _LOOK, _HIDDEN, _LOOK, _HIDDEN,
     ["git", "diff", "--numstat", "--patch", "-z", "HEAD"],
     ["node", "--test", "--test-reporter=tap", "acceptance/punctuation-search.test.mjs"],
     ["npm", "test"],
