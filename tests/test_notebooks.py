@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,11 @@ def test_predictions_are_asked_and_answered(name):
 
 
 def test_every_claim_is_listed_once():
-    """Lesson 22 makes 28 claims; each has its row, in teaching order."""
-    assert [claim["id"] for claim in CLAIMS] == [f"C22-{number:02}" for number in range(1, 29)]
+    """Lesson 22 makes 28 claims and lesson 04 makes 34; each has its row, in teaching order."""
+    lessons = {"22": 28, "04": 34}
+    assert [claim["id"] for claim in CLAIMS] == [
+        f"C{lesson}-{number:02}" for lesson, most in lessons.items() for number in range(1, most + 1)
+    ]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["id"])
@@ -225,23 +229,36 @@ def test_nothing_fails(ran):
     assert silent == []
 
 
-def test_starter_is_told_as_text_what_is_missing(ran):
+MISSING = {
+    "22-task-state": ("实现 JSONL 撕裂恢复", {"see-23", "see-24"}),
+    "04-state-spine": ("实现恢复检查", {"see-04"}),
+}
+"""By notebook: what its starter says, and the cells that show the starter whatever the target is."""
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_starter_is_told_as_text_what_is_missing(ran, name):
     """On the untouched starter the learner's column names the missing step; on the solution nothing is missing."""
     _, target, executed = ran
-    shown = "".join(
-        output.get("data", {}).get("text/html", "")
-        for cell, output in outputs(executed["22-task-state"])
-        if cell not in ("see-23", "see-24")  # these show the starter whatever the target is
-    )
+    message, always = MISSING[name]
 
-    assert ("实现 JSONL 撕裂恢复" in shown) == (target == "starter")
+    assert (message in shown(executed[name], always)) == (target == "starter")
 
 
-def test_outputs_speak_the_notebooks_language(ran):
+@pytest.mark.parametrize("name", MISSING)
+def test_outputs_speak_the_notebooks_language(ran, name):
     """What the kit itself says in an output is said in the language of the notebook."""
     language, _, executed = ran
-    shown = "".join(
-        output.get("data", {}).get("text/html", "") for _, output in outputs(executed["22-task-state"])
-    )
+    html = shown(executed[name])
 
-    assert ("参考实现" in shown, "Reference" in shown) == (language == "zh", language == "en")
+    assert ("参考实现" in html, "Reference" in html) == (language == "zh", language == "en")
+
+
+def shown(notebook: Any, without: Iterable[str] = ()) -> str:
+    """Return the HTML of all outputs but those of some cells."""
+    html = (
+        output.get("data", {}).get("text/html", "")
+        for cell, output in outputs(notebook)
+        if cell not in without
+    )
+    return "".join(html)
