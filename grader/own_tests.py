@@ -108,7 +108,7 @@ class Trial:
         """Give how one test ended."""
         if self.lost:
             return Ended("not-loaded", self.lost.seen)
-        return self.ended.get(test, Ended("missing"))
+        return self.ended.get(test, _MISSING)
 
     @property
     def stopped_by(self) -> list[str]:
@@ -264,9 +264,9 @@ async def _try_one(children: Children, test: str) -> Ended:
     try:
         channel = await children.get(faults=True)
     except ChildLost:
-        return Ended("not-run")
+        return _NOT_RUN
     if not children.seconds_left:
-        return Ended("not-run")
+        return _NOT_RUN
     try:
         answer = await channel.ask(channel.new_id(), op="run", test=test)
         await channel.ask(channel.new_id(), op="names")
@@ -275,8 +275,10 @@ async def _try_one(children: Children, test: str) -> Ended:
     except ChildLost as lost:
         children.take_note(lost)
         children.end(faults=True)
-        return Ended(lost.reason, lost.seen)
-    return Ended("fail", _in_words(answer["err"], children.box)) if "err" in answer else Ended(answer["ok"])
+        return _TIMEOUT if lost.reason == "timeout" else Ended(lost.reason, lost.seen)
+    if "err" in answer:
+        return Ended("fail", _in_words(answer["err"], children.box))
+    return _SKIPPED if answer["ok"] == "skip" else Ended("pass")
 
 
 def _in_words(error: dict[str, Any], box: Box) -> Text:
@@ -294,6 +296,12 @@ def libraries() -> Sequence[Path]:
     return [Path((spec.submodule_search_locations or [spec.origin or ""])[0]) for spec in found if spec]
 
 
+_SKIPPED = Ended("skip", Text("跳过了，或本来就等着它失败", "it was skipped, or was expected to fail"))
+_TIMEOUT = Ended("timeout", Text("没有按时结束", "it did not end in time"))
+_NOT_RUN = Ended("not-run", Text("时间用完了，没有轮到它", "no time was left for it"))
+_MISSING = Ended(
+    "missing", Text("换成这个 store，文件里就没有这项测试", "with this store the file has no such test")
+)
 _LOAD_NEXT = {
     "syntax-error": REASONS["syntax-error"],
     "import-error": Text(

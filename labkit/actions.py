@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import count
@@ -257,9 +257,23 @@ def verify_command(lesson: str, target: str | None = None) -> list[str]:
     return [*_STATELAB, "verify", "--lesson", lesson, "--target", where, "--json"]
 
 
-def gate_command(lesson: str) -> list[str]:
-    """Return the command line that runs a lesson's suite on the stores known to be wrong."""
-    return [*_STATELAB, "gate", "--lesson", lesson, "--json"]
+def gate_command(lesson: str, tests: Path | None = None) -> list[str]:
+    """Return the command line that runs a lesson's suite, or a file of ``tests``, on the stores known to be wrong."""
+    own = () if tests is None else ("--tests", str(tests))
+    return [*_STATELAB, "gate", "--lesson", lesson, *own, "--json"]
+
+
+def example_tests() -> Path:
+    """Return the file with the worked example of a learner's own test; it is the kit's, and nobody edits it."""
+    return workspace.kit_root() / "assets" / "my-tests" / "test_my_store.py"
+
+
+def my_tests() -> Path:
+    """Return the learner's file of tests, made from the example where there is none; one that is there stays as it is."""
+    path = workspace.scratch("my_tests") / example_tests().name
+    with suppress(FileExistsError), path.open("xb") as file:
+        file.write(example_tests().read_bytes())
+    return path
 
 
 def remember_prediction(question: str, answer: str) -> None:

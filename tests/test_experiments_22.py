@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import actions, workspace
+from labkit import actions, words, workspace
 from labkit.experiments import bench, cards
 from labkit.experiments import lesson_22 as lab
 from labkit.experiments.bench import Seen
@@ -213,10 +213,55 @@ def test_effect_is_invisible_in_the_log():
 
 def test_grader_that_gives_nothing_is_one_clear_line(monkeypatch):
     """A command that dies without an answer is told by its last words and what to run next."""
-    dying = [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"]
+    dying = [sys.executable, "-c", "import sys; sys.exit('no room on the disk')", "gate"]
     monkeypatch.setattr(actions, "gate_command", lambda _lesson: dying)
 
     with pytest.raises(
-        RuntimeError, match=r"statelab: no result \(no room on the disk\); run statelab verify"
+        RuntimeError, match=r"statelab: no result \(no room on the disk\); run statelab gate in a terminal"
     ):
         asyncio.run(lab.mutants())
+
+
+def test_gate_for_own_tests_shows_which_stops_which():
+    """The worked example passes on right stores, stops those that lose the order of the calls, and lets the rest through."""
+    seen = run(lab.try_example_tests)
+
+    assert seen.verdict == "survivors"
+    assert seen.killed == ["no-queue", "number-outside", "async-append"]
+    html = seen._repr_html_()
+    assert html.count("<tr>") == 12
+    assert "test_calls_made_at_once_keep_their_order" in html
+    assert seen.found["message"][words.language()] in html
+
+
+@pytest.fixture
+def mine(playground) -> Path:
+    """Where the learner's file of tests goes."""
+    folder = playground / "workspace/my_tests"
+    folder.mkdir(parents=True)
+    return folder / "test_my_store.py"
+
+
+def test_learners_tests_are_laid_down_once_and_stay_theirs(mine):
+    """The first time there is the example; what the learner makes of it is what is run, and is never written over."""
+    assert actions.my_tests() == mine
+    assert mine.read_bytes() == actions.example_tests().read_bytes()
+    mine.write_text("def test_<b>(:\n")
+    seen = run(lab.try_my_tests)
+
+    assert mine.read_text() == "def test_<b>(:\n"
+    assert (seen.file, seen.verdict, seen.killed) == (mine, "not-loaded", [])
+    assert "test_my_store.py:1: SyntaxError" in seen._repr_html_()
+
+
+def test_own_test_that_a_right_store_fails_is_named(mine):
+    """The card names the test, the store and the reason, as text."""
+    mine.write_text("def test_wrong():\n    assert '<b>' == 1\n")
+
+    html = run(lab.try_my_tests)._repr_html_()
+
+    assert (
+        "<code>test_wrong</code> (solution) test_my_store.py:2: AssertionError: assert &#x27;&lt;b&gt;&#x27; == 1"
+        in html
+    )
+    assert "<table" not in html

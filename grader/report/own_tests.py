@@ -10,23 +10,15 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from grader.report.terminal import printable
-from grader.report.words import VERDICTS
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
-    from grader.own_tests import Ended, Tried
+    from grader.own_tests import Tried
     from grader.report.words import Language
 
 _MARKS = {"pass": ("·", "dim"), "fail": ("✗", "green"), "timeout": ("⧗", "green")}
 _NO_ANSWER = ("–", "yellow")
 _CELL = 3  # columns of a terminal that a mark takes
-_STATUS = {
-    **VERDICTS,
-    "skip": Text("跳过了", "skipped"),
-    "not-run": Text("没有轮到", "not run"),
-    "missing": Text("没有这项测试", "not in the file"),
-    "not-loaded": Text("文件无法载入", "file does not load"),
-}
 _SAID = {
     "store": Text("错误的 store", "Wrong store"),
     "stopped": Text("抓住", "stopped"),
@@ -51,19 +43,13 @@ def show_tried(tried: Tried, language: Language) -> None:
         _show_tests(console, tried, language)
         _show_survivors(console, tried, language)
     for test, store, ended in tried.wrong:
-        console.print(Line(f"✗ {printable(test)} [{store}] {_in_words(ended, language)}"))
+        console.print(Line(f"✗ {printable(test)} [{store}] {printable(getattr(ended.said, language))}"))
     console.print()
     console.print(Line(getattr(tried.message, language), style="bold"))
 
 
 def _say(key: str, language: Language, **values: object) -> str:
     return str(getattr(_SAID[key], language)).format(**values)
-
-
-def _in_words(ended: Ended, language: Language) -> str:
-    word = getattr(_STATUS[ended.status], language)
-    said = printable(getattr(ended.said, language))
-    return f"{word}: {said}" if said else word
 
 
 def _show_grid(console: Console, tried: Tried, language: Language) -> None:

@@ -209,15 +209,16 @@ def fresh_folder(experiment: str) -> Path:
 
 def where_you_are() -> HTML:
     """Say which code the experiments use, and where they leave their files."""
-    root = workspace.kit_root()
-    source, folder = workspace.lesson_source("22"), workspace.scratch("22-task-state")
-    names = [
-        path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-        for path in (source, folder)
-    ]
+    code, folder = map(shown_path, (workspace.lesson_source("22"), workspace.scratch("22-task-state")))
     return HTML(  # type: ignore[no-untyped-call]
-        f"<p>{escape(t('seen.where', code=names[0], folder=names[1]))}</p>"
+        f"<p>{escape(t('seen.where', code=code, folder=folder))}</p>"
     )
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as a learner finds it: from the kit's folder on, where it is in there."""
+    root = workspace.kit_root()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def code(thing: Any) -> Code:

@@ -176,6 +176,38 @@ def _stopped(test: str, mutant: dict[str, Any]) -> str:
     return "✗!" if test == mutant["caught_by"] else "✗"
 
 
+def own_tests_card(file: str, found: dict[str, Any]) -> str:
+    """Return what became of a learner's own tests: which stops which store, or what is wrong with them, and what next."""
+    language = words.language()
+    parts = [f"<p>{escape(t('mine.file', file=file))}</p>"]
+    if found["mutants"]:
+        parts.append(_own_grid(found["tests"], found["mutants"], language))
+    parts += [
+        f"<p>✗ <code>{escape(wrong['test'])}</code> ({escape(wrong['store'])}) {escape(wrong['said'][language])}</p>"
+        for wrong in found["wrong"]
+    ]
+    return "".join([*parts, f"<p><strong>{escape(found['message'][language])}</strong></p>"])
+
+
+def _own_grid(tests: list[dict[str, Any]], mutants: list[dict[str, Any]], language: str) -> str:
+    marks = {"pass": "·", "fail": "✗", "timeout": "⧗"}
+    head = [t("seen.mutant"), *(str(number) for number, _ in enumerate(tests, 1)), t("mine.result")]
+    body = [
+        [
+            mutant["idea"][language],
+            *(marks.get(mutant["tests"][test["name"]], "–") for test in tests),
+            t("mine.stopped") if mutant["killed"] else f"○ {t('mine.through')}",
+        ]
+        for mutant in mutants
+    ]
+    legend = "".join(
+        f"<li><code>{escape(test['name'])}</code> "
+        f"{escape(t('mine.stops', n=len(test['kills'])) if test['kills'] else t('mine.nothing'))}</li>"
+        for test in tests
+    )
+    return f"{table(head, body)}<p>{escape(t('mine.key'))}</p><ol>{legend}</ol>"
+
+
 def _ended(test: dict[str, Any], language: str) -> str:
     if test["status"] == "pass":
         return f"✓ {t('check.pass')}"

@@ -18,7 +18,13 @@ from labkit.experiments.lesson_22.ordering import (
     race_for_a_number,
     reader_changes_its_copy,
 )
-from labkit.experiments.lesson_22.proving import both_directions, mutants
+from labkit.experiments.lesson_22.proving import (
+    both_directions,
+    example_tests,
+    mutants,
+    try_example_tests,
+    try_my_tests,
+)
 from labkit.experiments.lesson_22.reading import (
     cut_array_and_log,
     cut_at_every_byte,
@@ -49,6 +55,7 @@ __all__ = [
     "cut_array_and_log",
     "cut_at_every_byte",
     "edited_outside",
+    "example_tests",
     "hundred_at_once",
     "impossible_event",
     "kill_two_agents",
@@ -69,6 +76,8 @@ __all__ = [
     "shown_in_two_languages",
     "step_by_step",
     "titled",
+    "try_example_tests",
+    "try_my_tests",
     "where_you_are",
     "wrong_numbers",
     "wrong_shapes",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from IPython.display import Code
+
 from labkit import actions, generate, workspace
-from labkit.experiments.bench import fresh_folder
+from labkit.experiments.bench import fresh_folder, shown_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,48 @@ async def mutants() -> Gate:
     return Gate(tuple(found["tests"]), tuple(found["mutants"]))
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTests:
+    """Which test of one file stopped which store: what ``statelab gate --tests`` found, as plain values."""
+
+    file: Path
+    found: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """How far the file came: not-loaded, no-tests, wrong-tests (on a right store), survivors or all-killed."""
+        return str(self.found["verdict"])
+
+    @property
+    def killed(self) -> list[str]:
+        """Ids of the wrong stores that some test stopped."""
+        return [mutant["id"] for mutant in self.found["mutants"] if mutant["killed"]]
+
+    def _repr_html_(self) -> str:
+        from labkit.experiments.cards import own_tests_card  # noqa: PLC0415 — as in Seen
+
+        return own_tests_card(shown_path(self.file), self.found)
+
+
+def example_tests() -> Code:
+    """Show the worked example of a test of one's own."""
+    return Code(actions.example_tests().read_text("utf-8"), language="python")  # type: ignore[no-untyped-call]
+
+
+async def try_example_tests() -> OwnTests:
+    """Run the worked example on two right stores and the eleven wrong ones (C22-24)."""
+    return await _try_tests(actions.example_tests())
+
+
+async def try_my_tests() -> OwnTests:
+    """Run the learner's own file of tests on the same stores; the first time, lay it down with the example in it."""
+    return await _try_tests(actions.my_tests())
+
+
+async def _try_tests(file: Path) -> OwnTests:
+    return OwnTests(file, await _statelab(actions.gate_command("22", file)))
+
+
 async def _grade(target: str) -> Graded:
     found = await _statelab(actions.verify_command("22", target))
     return Graded(tuple(found["lessons"]["22"]["tests"]))
@@ -125,6 +170,6 @@ async def _statelab(command: list[str]) -> dict[str, Any]:
             f"exit code {done.returncode}"
         ]
         raise RuntimeError(
-            f"statelab: no result ({said[0]}); run statelab verify --lesson 22 in a terminal"
+            f"statelab: no result ({said[0]}); run {shlex.join(['statelab', *command[3:]])} in a terminal"
         ) from None
     return answer
