@@ -76,7 +76,8 @@ class Handin:
     def lay_down(self, code: Path) -> None:
         """Write the files below `code`, as the package that the child loads."""
         folder = code / self.package
-        folder.mkdir(mode=0o755)
+        folder.mkdir()
+        folder.chmod(0o755)  # for a child that is another user, whatever the umask
         for name, raw in self.files.items():
             (folder / name).write_bytes(raw)
             (folder / name).chmod(0o644)

@@ -68,16 +68,17 @@ class OwnTests(NamedTuple):
         try:
             raw = read_plain_file(path.resolve())
         except (OddFileError, OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-            why = getattr(error, "strerror", None) or str(error)
-            raise OwnTestsError(f"{path}: {why}; name the file that holds your tests") from None
+            why = f"{path}: {error.strerror}" if isinstance(error, OSError) else error
+            raise OwnTestsError(f"{why}; name the file that holds your tests") from None
         if len(raw) > MAX_FILE_BYTES:
             raise OwnTestsError(f"{path}: is larger than {MAX_FILE_BYTES} bytes; split it")
         return cls(path.name, raw)
 
     def lay_down(self, code: Path) -> None:
         """Write the file beside the store's package, with a way to pytest."""
-        for name in (TESTS, LIBRARIES):
-            (code / name).mkdir(mode=0o755)
+        for folder in (code / TESTS, code / LIBRARIES):
+            folder.mkdir()
+            folder.chmod(0o755)  # for a child that is another user, whatever the umask
         for library in libraries():
             (code / LIBRARIES / library.name).symlink_to(library)
         file = code / TESTS / self.name

@@ -78,7 +78,8 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
         place = rungs.Place(root / "code", root / "work", rung.new_user(), programs)
         box = Box(place, root / "home", rung, limits, _tasks_of(place.user))
         for folder in (box.code, box.work, box.home):
-            folder.mkdir(mode=0o755)
+            folder.mkdir()
+            folder.chmod(0o755)  # whatever the umask
         box.hand_over(box.work)
         yield box
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +141,17 @@ def test_only_the_file_and_the_store_are_in_sight():
 
     hidden = "fail" if strongest_rung().isolated else "pass"
     assert statuses(trial) == {"test_kit": hidden, "test_library": "fail", "test_neighbours": "pass"}
+
+
+def test_a_strict_umask_shuts_nobody_out():
+    """The child may be another user: it reads what was laid down for it, whatever the grader keeps private otherwise."""
+    before = os.umask(0o077)
+    try:
+        trial = on_solution(RIGHT)
+    finally:
+        os.umask(before)
+
+    assert statuses(trial) == {"test_right": "pass"}
 
 
 # --- What stops a mutant ---
@@ -346,7 +358,7 @@ def test_a_folder_is_no_file_of_tests(tmp_path: Path):
     """A folder with the name of a file is refused and nothing in it is taken."""
     (tmp_path / "tests.py").mkdir()
 
-    with pytest.raises(OwnTestsError, match="Is a directory"):
+    with pytest.raises(OwnTestsError, match="name the file that holds your tests"):
         OwnTests.read(tmp_path / "tests.py")
 
 

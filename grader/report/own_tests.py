@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from grader.report.terminal import printable
+from grader.plain_text import printable
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def show_tried(tried: Tried, language: Language) -> None:
     for test, store, ended in tried.wrong:
         console.print(Line(f"✗ {printable(test)} [{store}] {printable(getattr(ended.said, language))}"))
     console.print()
-    console.print(Line(getattr(tried.message, language), style="bold"))
+    console.print(Line(printable(getattr(tried.message, language)), style="bold"))
 
 
 def _say(key: str, language: Language, **values: object) -> str:
