@@ -115,6 +115,18 @@ def test_missing_file_and_folder_are_told_apart(tmp_path: Path) -> None:
     assert (folder.outcome, folder.reason) == (views.Outcome.UNREADABLE, "Is a directory")
 
 
+def test_a_pipe_and_a_huge_log_are_not_opened(tmp_path: Path) -> None:
+    """A pipe would hold the kernel for ever, a log of 5 GB all its memory: both say what they are."""
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(5 << 30)
+
+    pipe, huge = (views.LogReader(tmp_path / name).read()[1] for name in ("pipe", "huge"))
+    assert (pipe.outcome, huge.outcome) == (views.Outcome.UNREADABLE, views.Outcome.UNREADABLE)
+    assert pipe.reason.startswith("not a regular file")
+    assert huge.reason.startswith("5,368,709,120 bytes")
+
+
 # --- a learner's answer ---
 
 
@@ -137,6 +149,10 @@ async def broken() -> None:
     raise KeyError("sequence")
 
 
+async def leave() -> None:
+    raise SystemExit(3)
+
+
 async def silent() -> None:
     await asyncio.Event().wait()
 
@@ -146,6 +162,7 @@ async def silent() -> None:
     [
         (unfinished, views.Answered.UNFINISHED),
         (broken, views.Answered.FAILED),
+        (leave, views.Answered.FAILED),
         (lambda: [1], views.Answered.EVENTS),
         (lambda: 7, views.Answered.FAILED),
         (silent, views.Answered.SILENT),
@@ -441,6 +458,25 @@ def test_changed_lines_stand_beside_those_that_are_gone(tmp_path: Path) -> None:
         (2, "TWO", "new"),
         (3, "three", "same"),
         (4, "four", "new"),
+    ]
+
+
+def test_very_many_changed_lines_are_not_compared_one_by_one(tmp_path: Path, monkeypatch) -> None:
+    """Past the limit what lies between the equal beginning and end counts as replaced; nothing is lost."""
+    monkeypatch.setattr("labkit.views.folder.MOST_COMPARISONS", 3)
+    (tmp_path / "log").write_text("a\nb\nc\nz\n")
+    since = views.remember(tmp_path)
+    (tmp_path / "log").write_text("a\nc\nd\ne\nz\n")
+
+    lines = [(line.number, line.text, line.change) for line in views.file_view(tmp_path, "log", since).lines]
+    assert lines == [
+        (1, "a", "same"),
+        (0, "b", "gone"),
+        (0, "c", "gone"),
+        (2, "c", "new"),
+        (3, "d", "new"),
+        (4, "e", "new"),
+        (5, "z", "same"),
     ]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from labkit import actions, naive, widgets, words, workspace
-from labkit.widgets import parts, tasks
+from labkit.widgets import parts, patience, tasks
 from labkit.widgets.check import Check
 from labkit.widgets.torn_write import TornWrite
 
@@ -451,6 +451,65 @@ def test_everything_a_widget_shows_is_plain_json(tmp_path: Path) -> None:
             json.dumps(part.view)
 
     torn(tmp_path, test)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for code that does not end."""
+    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.05)
+
+
+async def endless() -> None:
+    while True:
+        pass
+
+
+async def leaving() -> None:
+    sys.exit(3)
+
+
+async def failing() -> None:
+    raise OSError("disk")
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize(
+    ("work", "error", "said"),
+    [
+        (endless, patience.GaveUpError, "did not end"),
+        (leaving, patience.GaveUpError, r"exit\(3\)"),
+        (failing, OSError, "disk"),
+    ],
+)
+def test_a_learners_code_never_takes_the_kernel_with_it(work: Any, error: type[Exception], said: str) -> None:
+    """A loop without end is given up and stopped, exit is told, an error arrives as itself; no thread is left."""
+    with pytest.raises(error, match=said):
+        asyncio.run(patience.beside(work))
+
+    for thread in threading.enumerate():
+        if thread.name == "learner's code":
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_read_that_never_ends_leaves_the_widget_alive(tmp_path: Path) -> None:
+    """The card says that no answer came, the slider still cuts, and the repaired code is asked again."""
+    folder = tmp_path / "mine" / "lesson_22"
+    shutil.copytree(workspace.lesson_source("22", "solution"), folder)
+    store = folder / "session_store.py"
+    right = store.read_text("utf-8")
+    store.write_text(right.replace("raw = self.path.read_bytes()", "while True: pass"), "utf-8")
+
+    async def test(widget: TornWrite) -> None:
+        assert verdicts(widget)[1].startswith("No answer")
+        widget.cut(800)
+        await widget.settled()
+        assert verdicts(widget)[0] == "Torn tail: 7 events kept"
+        store.write_text(right, "utf-8")
+        await shown(widget.view.panel, "view", lambda _view: "Both agree" in lines(widget))
+
+    torn(tmp_path, test, str(folder.parent))
 
 
 def test_failed_work_is_told_and_other_work_goes_on() -> None:

@@ -20,6 +20,8 @@ MOST_ENTRIES = 500
 """A longer tree is cut here, and says so."""
 REMEMBERED_BYTES = 64 * 1024
 """Files up to this size are remembered whole, so that their changed lines can be shown."""
+MOST_COMPARISONS = 1_000_000
+"""Lines that differ, before times after, up to which they are compared one by one."""
 SHOWN_BYTES = 64 * 1024
 """No more than this of one file is shown; a larger one shows its end, where a log grows."""
 
@@ -176,12 +178,26 @@ def _compared(text: str, old: str | None) -> Iterator[Line]:
         yield from (Line(number, line, Change.SAME) for number, line in enumerate(now, start=1))
         return
     was = old.removesuffix("\n").split("\n") if old else []
-    matcher = difflib.SequenceMatcher(None, was, now, autojunk=False)
-    for tag, was_from, was_to, now_from, now_to in matcher.get_opcodes():
+    for tag, was_from, was_to, now_from, now_to in _opcodes(was, now):
         if tag in ("delete", "replace"):
             yield from (Line(0, line, Change.GONE) for line in was[was_from:was_to])
         change = Change.SAME if tag == "equal" else Change.NEW
         yield from (Line(at + 1, now[at], change) for at in range(now_from, now_to))
+
+
+def _opcodes(was: list[str], now: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """Compare lines as difflib does. Between equal beginnings and ends, thousands of lines count as replaced whole."""
+    shorter = min(len(was), len(now))
+    head = next((at for at in range(shorter) if was[at] != now[at]), shorter)
+    tail = next((at for at in range(shorter - head) if was[-1 - at] != now[-1 - at]), shorter - head)
+    was_end, now_end = len(was) - tail, len(now) - tail
+    if (was_end - head) * (now_end - head) <= MOST_COMPARISONS:
+        return difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
+    return [
+        ("equal", 0, head, 0, head),
+        ("replace", head, was_end, head, now_end),
+        ("equal", was_end, len(was), now_end, len(now)),
+    ]
 
 
 def _walk(folder: Path, only: Sequence[str]) -> Iterator[tuple[Path, str, os.stat_result]]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import stat
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from labkit.words import t
 from solution.lesson_22 import CorruptLogError
 from solution.lesson_22.event_line import NotAnEventError, NotJsonError, decode_line
 from solution.lesson_22.session_store import scan
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
     from pathlib import Path
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 5.0
 """How long a learner's ``read`` may take before the view says that no answer came."""
+
+
+LARGEST_BYTES = 64 * 1024 * 1024
+"""A larger log is not looked at here; the engineering version streams it."""
 
 
 class Outcome(StrEnum):
@@ -68,6 +75,8 @@ class LogReader:
     def read(self) -> tuple[bytes, ReadReport]:
         """Return the bytes on disk and the report on exactly these bytes. Never raises for what the disk says."""
         try:
+            if refusal := _refusal(self.path.stat()):
+                return b"", ReadReport(Outcome.UNREADABLE, reason=refusal)
             raw = self.path.read_bytes()
         except FileNotFoundError:
             return b"", ReadReport(Outcome.ABSENT)
@@ -114,6 +123,17 @@ class LogReader:
         self._events = events[: len(self._line_ends)]
 
 
+def _refusal(status: os.stat_result) -> str:
+    """Say why a file is not even opened: a pipe would hold whoever reads it, and a huge log all memory."""
+    if not (
+        stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    ):  # a folder gives the system's own reason
+        return t("report.not-a-file")
+    if stat.S_ISREG(status.st_mode) and status.st_size > LARGEST_BYTES:
+        return t("report.too-large", size=status.st_size, most=LARGEST_BYTES)
+    return ""
+
+
 class Answered(StrEnum):
     """How somebody's ``read`` ended."""
 
@@ -139,13 +159,14 @@ async def ask(open_store: Callable[[Path], Any], path: Path) -> Answer:
     try:
         events = open_store(path).read()
         if inspect.isawaitable(events):
-            events = await asyncio.wait_for(events, PATIENCE_SECONDS)
+            async with asyncio.timeout(PATIENCE_SECONDS):  # no task of its own: exit() would end the loop from there
+                events = await events
         return Answer(Answered.EVENTS, tuple(events))
     except NotImplementedError as error:
         return Answer(Answered.UNFINISHED, message=str(error))
     except TimeoutError:
         return Answer(Answered.SILENT)
-    except Exception as error:  # noqa: BLE001 — a learner's code may raise anything, and the view shows it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 — a learner's code may do anything; the view shows it
         line = getattr(error, "line", None)
         if type(error).__name__ == CorruptLogError.__name__ and isinstance(line, int):
             return Answer(Answered.CORRUPT, line=line, message=str(getattr(error, "reason", "")))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import subprocess
+import os
 import time
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +12,7 @@ import ipywidgets
 import traitlets
 
 from labkit import actions, views, workspace
+from labkit.owned_child import OwnedChild
 from labkit.widgets import parts
 from labkit.widgets.tasks import Tasks
 from labkit.words import t
@@ -36,7 +36,7 @@ class Check(ipywidgets.VBox):
             text=t("check.idle", where=views.shown_path(workspace.lesson_source(lesson, target)))
         )
         self.results = Results(words={"title": t("check.title"), "diff": t("check.diff")})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: OwnedChild | None = None
         super().__init__((ipywidgets.Box((self.button,)), self.status, self.results))
 
     def run(self) -> None:
@@ -52,15 +52,14 @@ class Check(ipywidgets.VBox):
 
     def close(self) -> None:
         """End a check that is under way, then close as any widget."""
-        if self._process:
-            self._process.kill()
+        if self._child:
+            self._child.stop()
         super().close()
 
     async def _run(self) -> None:
         began = time.monotonic()
         try:
-            # A thread and Popen, not asyncio's own subprocesses: the kernel's loop on Windows has none.
-            view = views.check_view(await asyncio.to_thread(self._verify), self.lesson)
+            view = views.check_view(await self._verify(), self.lesson)
         finally:
             self.button.disabled = False
         scores = [f"{group.passed}/{len(group.rows)}" for group in view.groups] + ["–"]
@@ -68,22 +67,21 @@ class Check(ipywidgets.VBox):
         self.status.text = t("check.done", seconds=seconds, required=scores[0], extended=scores[1])
         self.results.view = {**asdict(view), **self._closing(view)}
 
-    def _verify(self) -> dict[str, Any]:
+    async def _verify(self) -> dict[str, Any]:
         """Run the grader to its end. Raises: ValueError with its last word when it printed no outcome."""
-        self._process = subprocess.Popen(
-            actions.verify_command(self.lesson, self.target),
-            cwd=workspace.kit_root(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        printed, complaint = self._process.communicate()
+        shown = f"statelab verify --lesson {self.lesson} --target {self.target} --json"
+        argv = actions.verify_command(self.lesson, self.target)
+        self._child = OwnedChild(shown, argv, workspace.kit_root(), os.environ, lambda: None)
+        ended = await self._child.ended()
         try:
-            outcome = json.loads(printed)
+            outcome = json.loads(ended.out)
             outcome["lessons"][self.lesson]["tests"]
         except (ValueError, LookupError, TypeError):
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            raise ValueError(last[0] if last else t("check.exit", code=self._process.returncode)) from None
+            complaints = [line.text for line in ended.lines if line.stream == "err"][
+                1:
+            ]  # the first is the command
+            end = t("check.exit", code=ended.exit_code if ended.signal is None else -ended.signal)
+            raise ValueError(complaints[-1] if complaints else end) from None
         return dict(outcome)
 
     def _closing(self, view: views.CheckView) -> dict[str, str]:

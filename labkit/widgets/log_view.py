@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import views, workspace
 from labkit.widgets import parts
+from labkit.widgets.patience import GaveUpError, beside
 from labkit.words import t
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class LogView:
         """Whether the file no longer holds what is on the screen."""
         return self._reader.read()[0] != self.drawn
 
+    def standing(self, before: bytes) -> bytes:
+        """Return what of ``before`` still stands in the file, after an append that may have cut it first."""
+        return views.standing(before, self._reader.read()[0])
+
     def draw(self, focus: int | None = None, before: bytes | None = None) -> None:
         """Read the file and show it around ``focus``, with what differs from ``before`` marked as changed."""
         self.drawn, report = self._reader.read()
@@ -60,7 +65,7 @@ class LogView:
         if report.size > QUICK_BYTES:
             await asyncio.sleep(REST_SECONDS)
         state = views.task_table(report, views.task_state(report.events))
-        asking = asyncio.ensure_future(views.ask(self.open_yours, self.path))
+        asking = asyncio.ensure_future(self._answer())
         try:
             await asyncio.wait({asking}, timeout=GRACE_SECONDS)
             if not asking.done():
@@ -68,6 +73,12 @@ class LogView:
             self._draw_panel(report, view, state, await asking)
         finally:
             asking.cancel()
+
+    async def _answer(self) -> views.Answer:
+        try:
+            return await beside(lambda: views.ask(self.open_yours, self.path))
+        except GaveUpError as gave_up:
+            return views.Answer(views.Answered.SILENT, message=str(gave_up))
 
     def _draw_panel(
         self,

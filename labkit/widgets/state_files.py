@@ -23,7 +23,6 @@ class StateFiles(ipywidgets.VBox):
     def __init__(self, folder: Path, only: Sequence[str] = ()) -> None:
         self.folder, self.only = folder, only
         self._since = views.remember(folder, only)
-        self._newest: dict[str, int] = {}
         self.files = parts.Files(words={name: t(f"files.{name}") for name in ("title", "content", "follow")})
         self.status = parts.Status()
         self.files.observe(lambda _change: self.look(), "chosen")
@@ -63,12 +62,9 @@ class StateFiles(ipywidgets.VBox):
 
 
 def _entry(entry: views.Entry) -> dict[str, Any]:
-    badge = "" if entry.change is views.Change.SAME else t(f"files.{entry.change}")
-    size = (
-        t("files.size", n=entry.size)
-        if entry.kind == "file" and entry.change is not views.Change.GONE
-        else ""
-    )
+    is_file, change = entry.kind == "file", entry.change  # what is in a folder says what changed there
+    badge = t(f"files.{change}") if is_file and change is not views.Change.SAME else ""
+    size = t("files.size", n=entry.size) if is_file and change is not views.Change.GONE else ""
     return {**asdict(entry), "size": size, "badge": badge}
 
 

@@ -11,6 +11,7 @@ from labkit.naive import GluingStore
 from labkit.watch import Watch
 from labkit.widgets import parts
 from labkit.widgets.log_view import LogView
+from labkit.widgets.patience import beside
 from labkit.widgets.tasks import Tasks
 from labkit.words import t
 
@@ -105,11 +106,12 @@ class TornWrite(ipywidgets.VBox):
     async def _append(self, who: str, open_store: Callable[[Path], Any]) -> None:
         before, self._appending = self.view.drawn, True
         try:
-            event = await actions.append_task(open_store, self.copy, t("torn.extra-title"))
+            title = t("torn.extra-title")
+            event = await beside(lambda: actions.append_task(open_store, self.copy, title))
             self.status.text = t("torn.did-append", store=who, sequence=event.sequence)
         finally:
             self._appending = False
-            self._show(before=views.standing(before or b"", self.copy.read_bytes()))
+            self._show(before=self.view.standing(before or b""))
 
     def _act(self, what: str, act: Callable[[], object], done: str) -> bool:
         try:
