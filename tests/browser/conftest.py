@@ -73,7 +73,9 @@ def notebook(context: BrowserContext, server: LabServer) -> Iterator[NotebookPag
     complaints: list[str] = []
     page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(f"{error}\n{error.stack}"))
-    page.on("console", lambda said: said.type == "error" and complaints.append(f"{said.text} {said.location}"))
+    page.on(
+        "console", lambda said: said.type == "error" and complaints.append(f"{said.text} {said.location}")
+    )
     yield NotebookPage(page, server)
     page.close()
     for kernel in server.ask("api/sessions"):
