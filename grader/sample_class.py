@@ -29,7 +29,12 @@ SAMPLES: dict[str, dict[str, str]] = {
         "burned-number": "number-burned",
         "glued-tail": "glued-tail",
     },
-    "04": {},
+    "04": {
+        "replays-agent-running": "replays-agent-running",
+        "digest-by-key-order": "digest-by-key-order",
+        "leaves-temp-files": "leaves-temp-files",
+        "no-exclusive-claim": "no-exclusive-claim",
+    },
 }
 """Lesson -> folder in the sample class -> the mutant it is made from. Its other lesson is right."""
 

@@ -42,13 +42,15 @@ SIGKILL = 9
 class Ran:
     """How a process ended, and what it printed. `answer` is the one JSON object on stdout, None when there was not one.
 
-    `exit` is None when a signal ended it. `value` is what a question gave, `log` what the file layer saw.
+    `exit` is None when a signal ended it. `error` is what a round let out instead of answering, `value` what a question
+    gave, `log` what the file layer saw.
     """
 
     exit: int | None
     signal: int | None
     out: str
     answer: dict[str, Any] | None
+    error: Exception | None = None
     value: Any = None
     log: list[dict[str, Any]] = field(default_factory=list)
 
@@ -110,7 +112,8 @@ class Garden:
 
         `rules` arm the file layer underneath. `real`ly: as a command of its own, not in a fork; it may take longer.
 
-        Raises: NotImplementedError when it came to a body that is not written; what ended it unforeseen; ChildLost.
+        Raises: NotImplementedError when it came to a body that is not written; ChildLost when a signal ended it that
+        nobody sent.
         """
         words = ("tools/run_once.py", *words, *(("--", "../look", "agent") if agent else ()))
         return await self._ran(words, rules=rules, env=env or {}, real=real, may_die=may_die)
@@ -130,9 +133,12 @@ class Garden:
     async def asked(
         self, scenario: str, given: Any = None, *, rules: Sequence[Rule] | None = None, may_die: bool = False
     ) -> Ran:
-        """Do the same, and say how it ended."""
+        """Do the same, and say how it ended. Raises: what the student's code let out, one of `STUDENT_ERRORS`."""
         reply = await self._tell("ask", source=scenario, given=given, rules=_plain(rules))
-        return _ran(reply, may_die=may_die)
+        ran = _ran(reply, may_die=may_die)
+        if ran.error:
+            raise ran.error
+        return ran
 
     async def _ran(
         self,
@@ -153,6 +159,8 @@ class Garden:
             real=real,
         )
         ran = _ran(reply, may_die=may_die)
+        if isinstance(ran.error, NotImplementedError):
+            raise ran.error
         if ran.said[:2] == ("blocked", "not_implemented"):
             raise NotImplementedError(str((ran.answer or {}).get("message")))
         return ran
@@ -192,16 +200,27 @@ def _bytes(content: bytes | str | dict[str, Any]) -> bytes:
 def _ran(reply: Any, *, may_die: bool) -> Ran:
     """Read how a process ended; its own words are parsed here, and may be anything."""
     told = _parsed(reply["told"]) or {}
-    error = told.get("error")
-    if error is not None and is_error(error):
-        raised = rebuild_error(error["types"], error["attrs"], error["text"])
-        raised.add_note(error["where"])
-        raise raised
     if reply["signal"] is not None and not may_die:
         number = reply["signal"]
         raise ChildLost("crash", Text(f"运行被信号 {number} 结束", f"the run was ended by signal {number}"))
-    log = [entry for entry in told.get("log", ()) if isinstance(entry, dict)]
-    return Ran(reply["exit"], reply["signal"], reply["out"], _parsed(reply["out"]), told.get("value"), log)
+    return Ran(
+        reply["exit"],
+        reply["signal"],
+        reply["out"],
+        _parsed(reply["out"]),
+        _error(told.get("error")),
+        told.get("value"),
+        [entry for entry in told.get("log", ()) if isinstance(entry, dict)],
+    )
+
+
+def _error(described: Any) -> Exception | None:
+    """Make the exception that a check sees; its note says where in the student's code it was raised."""
+    if described is None or not is_error(described):
+        return None
+    raised = rebuild_error(described["types"], described["attrs"], described["text"])
+    raised.add_note(described["where"])
+    return raised
 
 
 def _parsed(text: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from grader.work_folder import MAX_NAMES, OddFileError
+from grader.work_folder import MAX_NAMES, OddFileError, plain_content
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _NOT_FOLLOWED = getattr(os, "O_NOFOLLOW", 0)
@@ -41,9 +41,10 @@ def look(root: Path, below: str) -> Tree:
     """
     found: Tree = {}
     with _opened(root, below) as top:
-        for place, _, names, folder in os.fwalk(".", dir_fd=top, follow_symlinks=False):
-            for name in names:
-                found[(PurePosixPath(place) / name).as_posix()] = _entry(name, folder)
+        for place, folders, names, here in os.fwalk(".", dir_fd=top, follow_symlinks=False):
+            for name in (*names, *folders):
+                if (entry := _entry(name, here)) is not None:
+                    found[(PurePosixPath(place) / name).as_posix()] = entry
             if len(found) > MAX_NAMES:
                 raise OddFileError(f"{below}: more than {MAX_NAMES} files")
     return found
@@ -75,9 +76,12 @@ def _opened(root: Path, below: str) -> Iterator[int]:
         os.close(folder)
 
 
-def _entry(name: str, folder: int) -> Entry:
+def _entry(name: str, folder: int) -> Entry | None:
+    """Say what a name stands for; None for a folder, which says nothing by itself."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            return None
         if stat.S_ISLNK(found.st_mode):
             return Entry("link", 0, os.readlink(name, dir_fd=folder))
         if stat.S_ISREG(found.st_mode):
@@ -95,10 +99,4 @@ def _content(name: str, folder: int) -> bytes:
         raise
     except OSError as error:
         raise OddFileError(f"{name}: cannot be opened as a plain file ({error.strerror})") from None
-    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OddFileError(f"{name}: is not a plain file")
-        if found.st_size > MAX_FILE_BYTES:
-            raise OddFileError(f"{name}: is larger than {MAX_FILE_BYTES} bytes")
-        return file.readall()[:MAX_FILE_BYTES]
+    return plain_content(descriptor, name, MAX_FILE_BYTES)

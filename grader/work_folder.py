@@ -30,13 +30,21 @@ def read_plain_file(path: Path) -> bytes:
         raise
     except OSError as error:
         raise OddFileError(f"{path.name}: cannot be opened as a plain file ({error.strerror})") from None
-    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
+    return plain_content(descriptor, path.name, MAX_FILE_BYTES)
+
+
+def plain_content(descriptor: int, name: str, most: int) -> bytes:
+    """Read an open file and close it. Raises `OddFileError` for what is no regular file, or larger than `most` bytes."""
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OddFileError(f"{path.name}: is not a plain file")
-        if found.st_size > MAX_FILE_BYTES:
-            raise OddFileError(f"{path.name}: is larger than {MAX_FILE_BYTES} bytes")
-        return file.readall()[:MAX_FILE_BYTES]
+            raise OddFileError(f"{name}: is not a plain file")
+        if found.st_size > most:
+            raise OddFileError(f"{name}: is larger than {most} bytes")
+        with open(descriptor, "rb", buffering=0, closefd=False) as file:
+            return file.readall()[:most]
+    finally:
+        os.close(descriptor)
 
 
 def plant_file(path: Path, raw: bytes) -> None:

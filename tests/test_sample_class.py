@@ -10,10 +10,10 @@ from grader import sample_class
 from grader.grade import grade_submission
 from grader.pool import SAMPLE_CLASS, find_submissions
 from grader.settings import load_settings
-from grader.suites.mutants import lesson_22
+from grader.suites.mutants import lesson_04, lesson_22
 from tests.piped import KIT
 
-MUTANTS = {"22": lesson_22.MUTANTS, "04": ()}
+MUTANTS = {"22": lesson_22.MUTANTS, "04": lesson_04.MUTANTS}
 CAUGHT_BY = {(lesson, mutant.id): mutant.caught_by for lesson, found in MUTANTS.items() for mutant in found}
 MADE = [(lesson, *made) for lesson, samples in sample_class.SAMPLES.items() for made in samples.items()]
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
 
+Told = dict[str, Any]
+"""What a fork tells at its end, as far as there is any: `loaded`, `value`, `error`, and `log` of the file layer."""
+
 PACKAGE = "issue_garden"
 EXERCISE = ("state_store", "stateful_round")
 HANDED_IN = (
@@ -234,17 +237,21 @@ class SpineHost:
         """Run one of the lab's tools: in a fork that has Python started already, or `real`ly as its command."""
         lab = self._work / place
 
-        def as_command() -> NoReturn:
+        def as_command(_told: Told) -> NoReturn:
             os.execve(  # noqa: S606 - no shell is meant
                 sys.executable, [sys.executable, "-I", "-S", "-B", "-X", "utf8", *words], dict(os.environ)
             )
 
-        def in_python() -> None:
+        def in_python(_told: Told) -> int:
             sys.argv = words
             raw = (lab / words[0]).read_bytes()
             code = self._compiled.get(raw) or compile(raw, words[0], "exec", dont_inherit=True)
             names = {"__name__": "__main__", "__file__": str(lab / words[0])}
-            exec(code, names)  # noqa: S102 - the lab's own command, as Python would start it
+            try:
+                exec(code, names)  # noqa: S102 - the lab's own command, as Python would start it
+            except SystemExit as leaving:
+                return leaving.code if type(leaving.code) is int else int(leaving.code is not None)
+            return 0
 
         return self._apart(lab, as_command if real else in_python, rules, env)
 
@@ -252,11 +259,12 @@ class SpineHost:
         """Run `scenario(lab, given)` of trusted source, with the student's modules loaded."""
         lab = self._work / place
 
-        def scenario() -> Any:
-            self._load()
+        def scenario(told: Told) -> int:
+            self._load(told)
             names: dict[str, Any] = {"__name__": "scenario"}
             exec(compile(source, "<scenario>", "exec"), names)  # noqa: S102 - the grader's own source
-            return host.plain(names["scenario"](lab, given))
+            told["value"] = host.plain(names["scenario"](lab, given))
+            return 0
 
         return self._apart(lab, scenario, rules, {})
 
@@ -264,18 +272,23 @@ class SpineHost:
         """Load the student's modules once, in a fork; give the described error when that fails."""
         ended = self._apart(self._code / "lesson", self._load, None, {})
         try:
-            error = json.loads(ended["told"]).get("error")
+            told = json.loads(ended["told"])
         except ValueError:
-            error = self._describer.describe(ImportError("the import did not come to its end"), "load")
-        return {**error, "when": "load"} if error else None
+            told = {}
+        if "loaded" in told:
+            return None
+        cut_short = self._describer.describe(ImportError("the import did not come to its end"), "load")
+        return {**told.get("error", cut_short), "when": "load"}
 
     @staticmethod
-    def _load() -> None:
+    def _load(told: Told) -> int:
         for name in EXERCISE:
             importlib.import_module(f"{PACKAGE}.{name}")
+        told["loaded"] = True
+        return 0
 
     def _apart(
-        self, lab: Path, deed: Callable[[], Any], rules: list[Any] | None, env: dict[str, str]
+        self, lab: Path, deed: Callable[[Told], int], rules: list[Any] | None, env: dict[str, str]
     ) -> dict[str, Any]:
         """Do it in a fork, wait for its end, end what it left in its group, and say how it ended."""
         with (
@@ -300,14 +313,15 @@ class SpineHost:
     def _in_fork(
         self,
         lab: Path,
-        deed: Callable[[], Any],
+        deed: Callable[[Told], int],
         rules: list[Any] | None,
         env: dict[str, str],
         files: list[int],
     ) -> NoReturn:
         """Become the process of one round: do the deed, tell of it, and end with its exit code."""
         write, leave, encode, layer = os.write, os._exit, json.dumps, self._layer
-        code, told = _FAILED, {}
+        told: Told = {}
+        code = _FAILED
         try:
             self._in_fork_first()
             os.setsid()
@@ -320,9 +334,7 @@ class SpineHost:
                 layer.arm(rules, lab)
             sys.path.insert(0, str(lab))
             sys.meta_path.insert(0, LabFinder(lab, self._compiled))
-            told["value"], code = deed(), 0
-        except SystemExit as leaving:
-            code = leaving.code if type(leaving.code) is int else int(leaving.code is not None)
+            code = deed(told)
         except BaseException as error:  # noqa: BLE001 - whatever a student's code raises is an answer
             told["error"], code = self._describer.describe(error, "call"), 1
         try:

@@ -73,6 +73,8 @@ async def a_round_leaves_all_its_records(lab: SpineLab) -> None:
     _judge_claim(rule, garden, one)
     rule.state(garden, one["id"], "completed", "finished")
     rule.event_types(garden, one["id"], ROUND)
+    starts = [garden.starts("first"), garden.starts("second")]
+    rule.same(starts, [1, 1], Text("每条验证命令运行一次", "each verification command is run once"))
     _judge_attempt(rule, garden, one, answer)
 
 

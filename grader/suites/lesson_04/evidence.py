@@ -205,7 +205,9 @@ async def every_command_has_its_limits(lab: SpineLab) -> None:
     attempt = await rejects(
         rule, garden, await garden.run(), one["id"], reason="verification_failed", cause="first"
     )
-    first, second = attempt["evidence"]["commands"]
+    commands = attempt["evidence"]["commands"]
+    rule.same(len(commands), 2, Text("两条命令都在证据里", "the evidence has both commands"))
+    first, second = commands
     most = contract_of(garden)["output_bytes"]
     rule.same(
         [
@@ -316,12 +318,9 @@ async def agents_are_adapters(lab: SpineLab) -> None:
     order = f"cat > ../seen/prompt; echo '// {said}' >> {SOURCE}; echo {said}"
     await garden.write({"../orders/agent": order})
     rule.answers(await garden.run(agent=True), *COMPLETED)
-    prompt = garden.raw("../seen/prompt").decode()
-    rule.require(
-        one["goal"] in prompt,
-        Text("提示里有任务的目标", "the prompt holds the goal"),
-        Text("没有", "it does not"),
-    )
+    due = Text("Agent 从标准输入得到任务的目标", "the agent gets the task's goal on its standard input")
+    prompt = rule.content(garden, "../seen/prompt", due).decode()
+    rule.require(one["goal"] in prompt, due, Text("没有", "it does not"))
     attempt = rule.record(garden, records_of(one["id"])[-1])
     process = attempt["evidence"]["agent_process"]
     rule.same(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.lab import canonical
 from grader.suites.check import Text
-from grader.suites.expect import Trial
+from grader.suites.expect import Trial, show_error
 from grader.work_folder import OddFileError
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Rule(Trial):
 
     def answers(self, ran: Ran, *expected: Any) -> dict[str, Any]:
         """Require decision, reason, cause and exit code, in one JSON object on stdout; give it."""
+        if ran.error:
+            failed = self.failure(_shown(expected), show_error(ran.error))
+            failed.add_note("".join(ran.error.__notes__))
+            raise failed
         self.require(ran.said == expected, _shown(expected), _shown(ran.said, ran))
         assert ran.answer is not None
         return ran.answer
@@ -130,24 +134,37 @@ class Rule(Trial):
         )
 
     def events(self, garden: Garden, task_id: str, place: str = ".loop") -> list[dict[str, Any]]:
-        """Read the log: whole lines, numbered 1, 2, 3, each with its type and time."""
-        raw = garden.raw(f"{place}/tasks/{task_id}/events.jsonl")
-        *lines, rest = raw.split(b"\n")
-        found = [json.loads(line) for line in lines]
+        """Read the log of a task: whole lines, numbered 1, 2, 3, each with its type and time."""
+        found = self.lines(garden, f"{place}/tasks/{task_id}/events.jsonl")
         self.require(
-            not rest and [event["sequence"] for event in found] == list(range(1, len(found) + 1)),
-            Text(
-                "事件日志每行一条，编号从 1 连续",
-                "the log holds one event a line, numbered from 1 without a gap",
-            ),
-            Text("不是", "it does not"),
-        )
-        self.require(
-            all(_TIME.fullmatch(event["at"]) for event in found),
+            all(isinstance(event.get("at"), str) and _TIME.fullmatch(event["at"]) for event in found),
             Text("每个事件都有 UTC 时间", "every event has its time in UTC"),
             Text("不是", "one has not"),
         )
         return found
+
+    def lines(self, garden: Garden, name: str) -> list[dict[str, Any]]:
+        """Read a log: each line a whole JSON object, ended, numbered from 1 without a gap."""
+        whole = Text(
+            "日志每行一个完整的事件，编号从 1 连续", "each line of the log is a whole event, numbered from 1"
+        )
+        *lines, rest = self.content(garden, name, whole).split(b"\n")
+        found = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                found.append(json.loads(line))
+            except (ValueError, RecursionError):
+                raise self.failure(whole, Text(f"第 {number} 行不是", f"line {number} is not")) from None
+        numbers = [event.get("sequence") for event in found if isinstance(event, dict)]
+        self.require(not rest and numbers == list(range(1, len(found) + 1)), whole, Text("不是", "it is not"))
+        return found
+
+    def content(self, garden: Garden, name: str, expected: Text) -> bytes:
+        """Read a file that has to be there."""
+        try:
+            return garden.raw(name)
+        except (FileNotFoundError, OddFileError):
+            raise self.failure(expected, Text("没有这个文件", "there is no such file")) from None
 
     def event_types(
         self, garden: Garden, task_id: str, expected: Sequence[str], place: str = ".loop"

@@ -1,7 +1,8 @@
 """Wrong stores that the suite must fail, each by the check meant for it; right ones in other styles that must pass.
 
-A sample is one `session_store.py`, laid by machine over the other files of the solution's folder. Most are small
-edits of the plain store beside this file, so that each mutant differs from right code in its one mistake.
+A sample of lesson 22 is one `session_store.py`, laid by machine over the other files of the solution's folder. Most are
+small edits of the plain store beside this file, so that each mutant differs from right code in its one mistake. Those
+of lesson 04 have a folder of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 from labkit.workspace import lesson_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from grader.suites.check import Text
 
 STORE = "session_store.py"
@@ -35,15 +38,7 @@ class Sample:
 
     def source(self) -> str:
         """Give the text of its `session_store.py`. Raises `ValueError` when an edit no longer fits its base."""
-        text = (HERE / self.base / STORE).read_text(encoding="utf-8")
-        for before, after in self.edits:
-            if text.count(before) != 1:
-                found = text.count(before)
-                raise ValueError(
-                    f"{self.id}: an edit fits its base {found} times, not once: {before.strip()[:60]!r}"
-                )
-            text = text.replace(before, after)
-        return text
+        return edited(self.id, (HERE / self.base / STORE).read_text(encoding="utf-8"), self.edits)
 
     def lay_down(self, folder: Path) -> Path:
         """Make a submission with this store below `folder`; give the path of its `lesson_22`."""
@@ -53,3 +48,13 @@ class Sample:
         )
         (package / STORE).write_text(self.source(), encoding="utf-8")
         return package
+
+
+def edited(name: str, text: str, edits: Iterable[tuple[str, str]]) -> str:
+    """Make the edits of the sample `name`, each in the one place that it fits. Raises: ValueError when it does not."""
+    for before, after in edits:
+        if text.count(before) != 1:
+            found = text.count(before)
+            raise ValueError(f"{name}: an edit fits its base {found} times, not once: {before.strip()[:60]!r}")
+        text = text.replace(before, after)
+    return text
