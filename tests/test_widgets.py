@@ -436,10 +436,12 @@ async def _race(folder: Path) -> list[actions.Step]:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in STATIC.glob("*.js")))
 def test_a_script_reaches_the_browser_as_one_module(name: str) -> None:
-    """What a script imports is written into it: a widget's module can load nothing from beside itself."""
+    """What a script imports is written into it, and no name is declared twice: a module loads nothing from beside itself."""
     source = parts.script(name)
+    declared = re.findall(r"^(?:const|let|function|class) (\w+)", source, re.MULTILINE)
 
     assert re.findall(r"^import ", source, re.MULTILINE) == []
+    assert sorted(declared) == sorted(set(declared))
     assert source.count("export default") == (name != "dom.js")
 
 

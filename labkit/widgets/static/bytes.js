@@ -14,7 +14,11 @@ function row(words, [offset, line, runs]) {
     { "data-offset": offset, className: line ? "lab-line-start" : "" },
     h("td", { className: "lab-line" }, line ? words.line.replace("{line}", line) : ""),
     h("th", { scope: "row" }, String(offset)),
-    h("td", { className: "lab-hex" }, ...named.flatMap((one, at) => (at ? [" ", run(one.hex, one)] : [run(one.hex, one)]))),
+    h(
+      "td",
+      { className: "lab-hex" },
+      ...named.flatMap((one, at) => (at ? [" ", run(one.hex, one)] : [run(one.hex, one)])),
+    ),
     h("td", { className: "lab-text" }, ...named.map((one) => run(one.text, one))),
   );
 }
@@ -35,7 +39,12 @@ function update(body, words, rows) {
 
 function legend(counts) {
   const items = MARKS.filter((mark) => counts[mark]).map((mark) =>
-    h("li", { "data-mark": mark }, h("span", { className: `lab-swatch lab-${mark}`, "aria-hidden": "true" }, "7B"), ` ${counts[mark]}`),
+    h(
+      "li",
+      { "data-mark": mark },
+      h("span", { className: `lab-swatch lab-${mark}`, "aria-hidden": "true" }, "7B"),
+      ` ${counts[mark]}`,
+    ),
   );
   return h("ul", { className: "lab-legend" }, ...items);
 }
@@ -44,7 +53,9 @@ function legend(counts) {
 function reveal(scroller, rows, focus) {
   const at = [...rows].findLast((one) => Number(one.dataset.offset) <= focus);
   if (!at) return;
-  const hidden = at.offsetTop < scroller.scrollTop + 40 || at.offsetTop + at.offsetHeight > scroller.scrollTop + scroller.clientHeight;
+  const hidden =
+    at.offsetTop < scroller.scrollTop + 40 ||
+    at.offsetTop + at.offsetHeight > scroller.scrollTop + scroller.clientHeight;
   if (hidden) scroller.scrollTop = Math.max(0, at.offsetTop - scroller.clientHeight * 0.66);
 }
 
@@ -53,7 +64,11 @@ function render({ model, el }) {
   const body = h("tbody");
   const head = [words.offset, words.hex, words.text].map((one) => h("th", { scope: "col" }, one));
   const table = h("table", {}, h("thead", {}, h("tr", {}, h("td"), ...head)), body);
-  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.title }, table);
+  const scroller = h(
+    "div",
+    { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.title },
+    table,
+  );
   const caption = h("figcaption");
   const figure = h("figure", { className: "lab lab-bytes" }, caption, scroller, h("ul"));
   el.append(figure);

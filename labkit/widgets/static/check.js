@@ -13,7 +13,13 @@ function row({ mark, verdict, title, rules, message, hints }) {
   return h(
     "li",
     { className: `lab-test lab-is-${mark}` },
-    h("p", {}, h("span", { className: "lab-verdict" }, `${SIGNS[mark]} ${verdict}`), ` ${title} `, h("span", { className: "lab-rules" }, rules)),
+    h(
+      "p",
+      {},
+      h("span", { className: "lab-verdict" }, `${SIGNS[mark]} ${verdict}`),
+      ` ${title} `,
+      h("span", { className: "lab-rules" }, rules),
+    ),
     message ? h("p", { className: "lab-message" }, message) : null,
     staged(hints),
   );
@@ -22,7 +28,9 @@ function row({ mark, verdict, title, rules, message, hints }) {
 /** The first group stands open; the others open when asked. */
 function group({ heading, rows }, at) {
   const list = h("ul", {}, ...rows.map(row));
-  return at ? h("details", {}, h("summary", {}, heading), list) : h("section", {}, h("p", { className: "lab-caption" }, heading), list);
+  return at
+    ? h("details", {}, h("summary", {}, heading), list)
+    : h("section", {}, h("p", { className: "lab-caption" }, heading), list);
 }
 
 function render({ model, el }) {
@@ -35,7 +43,16 @@ function render({ model, el }) {
     frame.replaceChildren(
       ...(note ? [h("p", { className: "lab-note" }, note)] : []),
       ...groups.map(group),
-      ...(diff ? [h("details", {}, h("summary", {}, words.diff), h("pre", { tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.diff }, diff))] : []),
+      ...(diff
+        ? [
+            h(
+              "details",
+              {},
+              h("summary", {}, words.diff),
+              h("pre", { tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.diff }, diff),
+            ),
+          ]
+        : []),
     );
   });
 }

@@ -12,7 +12,12 @@ function render({ model, el }) {
     return { radio, item: h("label", {}, radio, ` ${label}`) };
   });
   el.append(
-    h("fieldset", { className: "lab lab-choice" }, h("legend", {}, model.get("label")), ...radios.map((one) => one.item)),
+    h(
+      "fieldset",
+      { className: "lab lab-choice" },
+      h("legend", {}, model.get("label")),
+      ...radios.map((one) => one.item),
+    ),
   );
 
   return follow(model, ["value"], () => {

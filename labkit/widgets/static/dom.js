@@ -15,6 +15,16 @@ export function h(tag, props = {}, ...children) {
 /** For elements that use the arrow keys themselves: JupyterLab would take them to move between cells. */
 export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+
+/** Make an SVG element. */
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG_NAMESPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
 let made = 0;
 
 /** An id that no other element of this page has. */

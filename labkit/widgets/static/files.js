@@ -8,7 +8,11 @@ function entry(choose, { path, kind, size, change, badge }, chosen) {
   const content =
     kind === "folder"
       ? h("span", { className: "lab-folder" }, label)
-      : h("button", { type: "button", "aria-current": path === chosen ? "true" : null, onclick: () => choose(path) }, label);
+      : h(
+          "button",
+          { type: "button", "aria-current": path === chosen ? "true" : null, onclick: () => choose(path) },
+          label,
+        );
   return h(
     "li",
     { className: `lab-is-${change}`, style: `padding-left: ${depth * 16}px`, "data-path": path },
@@ -36,11 +40,20 @@ function render({ model, el }) {
   const title = h("p", { className: "lab-caption" });
   const note = h("p");
   const body = h("tbody");
-  const scroller = h("div", { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.content }, h("table", {}, body));
+  const scroller = h(
+    "div",
+    { className: "lab-scroll", tabIndex: 0, ...OWN_KEYS, role: "group", "aria-label": words.content },
+    h("table", {}, body),
+  );
   const following = h("input", { type: "checkbox" });
   const tree = h("div", { className: "lab-tree" }, list, h("label", {}, following, ` ${words.follow}`));
   el.append(
-    h("div", { className: "lab lab-files", role: "group", "aria-label": words.title }, tree, h("div", { className: "lab-file" }, title, note, scroller)),
+    h(
+      "div",
+      { className: "lab lab-files", role: "group", "aria-label": words.title },
+      tree,
+      h("div", { className: "lab-file" }, title, note, scroller),
+    ),
   );
 
   function choose(path) {
@@ -52,7 +65,9 @@ function render({ model, el }) {
   return follow(model, ["view"], () => {
     const view = model.get("view");
     if (!view.entries) return;
-    const focused = list.contains(document.activeElement) ? document.activeElement.closest("li").dataset.path : null;
+    const focused = list.contains(document.activeElement)
+      ? document.activeElement.closest("li").dataset.path
+      : null;
     list.replaceChildren(...view.entries.map((one) => entry(choose, one, view.shown)));
     if (focused) list.querySelector(`[data-path="${CSS.escape(focused)}"] button`)?.focus();
     following.checked = !view.pinned;

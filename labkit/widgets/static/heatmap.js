@@ -1,24 +1,20 @@
-import { follow, h } from "./dom.js";
+import { follow, h, svg } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 760;
 const ROW = 34;
 const HATCH = { torn: "M0 6L6 0", refused: "M0 0L6 6M0 6L6 0", lost: "M0 3H6", wrong: "M3 0V6" };
 
-function s(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
 /** Verdicts differ in pattern as well as in colour. */
 function patterns(prefix) {
-  return s(
+  return svg(
     "defs",
     {},
     ...Object.entries(HATCH).map(([verdict, d]) =>
-      s("pattern", { id: `${prefix}-${verdict}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, s("path", { d, class: "lab-hatch" })),
+      svg(
+        "pattern",
+        { id: `${prefix}-${verdict}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" },
+        svg("path", { d, class: "lab-hatch" }),
+      ),
     ),
   );
 }
@@ -29,15 +25,27 @@ function strip({ name, runs }, positions, prefix) {
   const cells = narrowLast.map(({ start, end, verdict, label }) => {
     const width = Math.max((end - start) * scale, 2.5); // a single byte must stay visible
     const box = { x: ((start + end) * scale - width) / 2, y: 0, width, height: ROW - 8 };
-    const title = s("title", {}, label);
-    const fill = s("rect", { ...box, class: `lab-heat lab-heat-${verdict}` }, title);
-    return HATCH[verdict] ? [fill, s("rect", { ...box, fill: `url(#${prefix}-${verdict})`, "pointer-events": "none" })] : [fill];
+    const title = svg("title", {}, label);
+    const fill = svg("rect", { ...box, class: `lab-heat lab-heat-${verdict}` }, title);
+    return HATCH[verdict]
+      ? [fill, svg("rect", { ...box, fill: `url(#${prefix}-${verdict})`, "pointer-events": "none" })]
+      : [fill];
   });
   return h(
     "div",
     { className: "lab-strip" },
     h("span", { className: "lab-strip-name" }, name),
-    s("svg", { viewBox: `0 0 ${WIDTH} ${ROW - 8}`, preserveAspectRatio: "none", height: ROW - 8, "aria-hidden": "true" }, patterns(prefix), ...cells.flat()),
+    svg(
+      "svg",
+      {
+        viewBox: `0 0 ${WIDTH} ${ROW - 8}`,
+        preserveAspectRatio: "none",
+        height: ROW - 8,
+        "aria-hidden": "true",
+      },
+      patterns(prefix),
+      ...cells.flat(),
+    ),
   );
 }
 
@@ -69,17 +77,38 @@ function render({ model, el }) {
         h(
           "li",
           {},
-          s("svg", { width: 22, height: 14, "aria-hidden": "true" }, patterns(`${prefix}-l-${verdict}`),
-            s("rect", { width: 22, height: 14, class: `lab-heat lab-heat-${verdict}` }),
-            s("rect", { width: 22, height: 14, fill: HATCH[verdict] ? `url(#${prefix}-l-${verdict}-${verdict})` : "none" })),
+          svg(
+            "svg",
+            { width: 22, height: 14, "aria-hidden": "true" },
+            patterns(`${prefix}-l-${verdict}`),
+            svg("rect", { width: 22, height: 14, class: `lab-heat lab-heat-${verdict}` }),
+            svg("rect", {
+              width: 22,
+              height: 14,
+              fill: HATCH[verdict] ? `url(#${prefix}-l-${verdict}-${verdict})` : "none",
+            }),
+          ),
           ` ${label}`,
         ),
       ),
     );
-    head.replaceChildren(h("tr", {}, ...["", ...view.verdicts.map(([, label]) => label)].map((one) => (one ? h("th", { scope: "col" }, one) : h("td")))));
+    head.replaceChildren(
+      h(
+        "tr",
+        {},
+        ...["", ...view.verdicts.map(([, label]) => label)].map((one) =>
+          one ? h("th", { scope: "col" }, one) : h("td"),
+        ),
+      ),
+    );
     body.replaceChildren(
       ...view.rows.map(({ name, counts }) =>
-        h("tr", {}, h("th", { scope: "row" }, name), ...view.verdicts.map(([verdict]) => h("td", {}, String(counts[verdict] ?? 0)))),
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, name),
+          ...view.verdicts.map(([verdict]) => h("td", {}, String(counts[verdict] ?? 0))),
+        ),
       ),
     );
   });

@@ -1,17 +1,8 @@
-import { OWN_KEYS, follow, h } from "./dom.js";
+import { OWN_KEYS, follow, h, svg } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const WIDEST = 820;
 const LANE = 62;
 const LEFT = 28;
-
-/** Make an SVG element. */
-function s(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
 
 function bar({ lane, kind, began, ended, word, number }, left, tick) {
   const isCall = kind === "call";
@@ -19,14 +10,18 @@ function bar({ lane, kind, began, ended, word, number }, left, tick) {
   const width = Math.max(1, ended - began) * tick;
   const y = 34 + lane * LANE + (isCall ? 0 : 6);
   const height = isCall ? LANE - 14 : LANE - 26;
-  return s(
+  return svg(
     "g",
     { class: `lab-bar lab-${kind}` },
-    s("rect", { x, y, width, height, rx: 3 }),
+    svg("rect", { x, y, width, height, rx: 3 }),
     ...(isCall
-      ? [s("text", { x: x + width - 4, y: y + height / 2 + 4, "text-anchor": "end" }, `${word} ${number}`)]
+      ? [svg("text", { x: x + width - 4, y: y + height / 2 + 4, "text-anchor": "end" }, `${word} ${number}`)]
       : [word, number].map((text, at) =>
-          s("text", { x: x + width / 2, y: y + height / 2 - 3 + 15 * at, "text-anchor": "middle" }, String(text)),
+          svg(
+            "text",
+            { x: x + width / 2, y: y + height / 2 - 3 + 15 * at, "text-anchor": "middle" },
+            String(text),
+          ),
         )),
   );
 }
@@ -36,13 +31,15 @@ function picture(view) {
   const tick = Math.min(48, (WIDEST - left - 10) / view.ticks);
   const width = left + view.ticks * tick + 10;
   const height = 40 + view.names.length * LANE;
-  const names = view.names.map((name, at) => s("text", { x: 4, y: 34 + at * LANE + 28, class: "lab-lane-name" }, name));
+  const names = view.names.map((name, at) =>
+    svg("text", { x: 4, y: 34 + at * LANE + 28, class: "lab-lane-name" }, name),
+  );
   const [calls, steps] = [true, false].map((is) => view.bars.filter((one) => (one.kind === "call") === is));
-  return s(
+  return svg(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": view.title },
-    s("text", { x: left, y: 16 }, view.axis),
-    s("path", { d: `M${left} 24H${width - 4}m-5 -4l5 4l-5 4`, class: "lab-arrow" }),
+    svg("text", { x: left, y: 16 }, view.axis),
+    svg("path", { d: `M${left} 24H${width - 4}m-5 -4l5 4l-5 4`, class: "lab-arrow" }),
     ...[...calls, ...steps].map((one) => bar(one, left, tick)),
     ...names,
   );
@@ -53,7 +50,13 @@ function render({ model, el }) {
   const told = h("ol");
   const words = model.get("words");
   el.append(
-    h("figure", { className: "lab lab-picture" }, h("figcaption", {}, model.get("view").title), frame, h("details", {}, h("summary", {}, words.told), told)),
+    h(
+      "figure",
+      { className: "lab lab-picture" },
+      h("figcaption", {}, model.get("view").title),
+      frame,
+      h("details", {}, h("summary", {}, words.told), told),
+    ),
   );
   frame.setAttribute("aria-label", words.frame);
   return follow(model, ["view"], () => {

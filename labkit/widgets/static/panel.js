@@ -13,7 +13,9 @@ function card({ who, mark, headline, details }) {
 function tasks(words, { rows, sentence }) {
   if (!rows.length) return h("p", {}, sentence);
   const head = [words.name, words.status, words.note].map((one) => h("th", { scope: "col" }, one));
-  const body = rows.map((cells) => h("tr", {}, ...cells.map((one, at) => h(at ? "td" : "th", at ? {} : { scope: "row" }, one))));
+  const body = rows.map((cells) =>
+    h("tr", {}, ...cells.map((one, at) => h(at ? "td" : "th", at ? {} : { scope: "row" }, one))),
+  );
   return h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...body));
 }
 
@@ -28,7 +30,14 @@ function render({ model, el }) {
     content.replaceChildren(
       h("div", { className: "lab-cards" }, ...view.cards.map(card)),
       ...view.lines.map(({ mark, text }) => h("p", { className: `lab-note lab-is-${mark}` }, text)),
-      view.tasks ? h("section", { className: "lab-tasks" }, h("p", { className: "lab-caption" }, words.tasks), tasks(words, view.tasks)) : "",
+      view.tasks
+        ? h(
+            "section",
+            { className: "lab-tasks" },
+            h("p", { className: "lab-caption" }, words.tasks),
+            tasks(words, view.tasks),
+          )
+        : "",
     );
   });
 }
