@@ -21,7 +21,7 @@ from labkit.node import find_node
 TASK = "issue-002"
 LAB = "issue-garden-lab"
 QUEUES = ("inbox", "processing", "done", "closed")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 30.0
 """How long one command may take before it is ended."""
 
 _AGENTS = Path(__file__).with_name("agents")

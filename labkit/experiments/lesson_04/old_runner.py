@@ -47,7 +47,7 @@ async def save_the_baseline() -> Scene:
             garden.type(line, keep=("tests ", "pass ", "fail ", "> node"))
         for line in ("git status --short", "git add src/search.mjs tasks"):
             garden.type(line)
-        garden.type('git commit -m "fix: normalize search whitespace"', keep=("fix:", "changed"))
+        garden.type('git commit -m "fix: normalize search whitespace"', keep=("fix:", "changed", "rename"))
         garden.type("git status --short")
 
     return await scene("baseline", script, "lesson-3", quick=False)

@@ -99,5 +99,5 @@ async def impossible_ids() -> Trials:
         return change
 
     return await trials(
-        "impossible-ids", {name: submitted(task_id) for name, task_id in IDS.items()}, "ready"
+        "impossible-ids", {name: submitted(task_id) for name, task_id in IDS.items()}, "ready", yours=False
     )

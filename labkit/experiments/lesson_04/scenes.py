@@ -62,6 +62,11 @@ class Scene:
         """The cause of each answer; None where there is none."""
         return [answer.get("cause") for answer in self.answers]
 
+    def _repr_html_(self) -> str:
+        from labkit.experiments.lesson_04.transcript import scene  # noqa: PLC0415 — a test of the facts needs none
+
+        return scene(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
@@ -74,7 +79,7 @@ class Scenes:
         return {side.name: side for side in self.sides}[name]
 
     def _repr_html_(self) -> str:
-        from labkit.experiments.lesson_04.transcript import scenes  # noqa: PLC0415 — a test of the facts needs none
+        from labkit.experiments.lesson_04.transcript import scenes  # noqa: PLC0415 — as in Scene
 
         return scenes(self)
 
@@ -98,7 +103,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """The same changes under two runners: ``seen["claim_missing"]`` is the reference's answer to one of them."""
+    """The same changes under two runners: ``seen["delete-claim"]`` is the reference's answer to one of them.
+
+    ``yours`` is empty where the learner writes nothing that could make a difference.
+    """
 
     kit: dict[str, Trial]
     yours: dict[str, Trial]
@@ -113,7 +121,7 @@ class Trials:
         return [trial.cause for trial in self.kit.values()]
 
     def _repr_html_(self) -> str:
-        from labkit.experiments.lesson_04.transcript import trials  # noqa: PLC0415 — as above
+        from labkit.experiments.lesson_04.transcript import trials  # noqa: PLC0415 — as in Scene
 
         return trials(self)
 
@@ -141,15 +149,15 @@ async def scene(
 
 
 async def trials(
-    experiment: str, changes: Mapping[str, Script], stage: str = "claimed", arguments: tuple[str, ...] = ()
+    experiment: str, changes: Mapping[str, Script], stage: str = "claimed", *, yours: bool = True
 ) -> Trials:
     """Make each change on a lab of its own and run it once; with the reference's spine, and with the learner's."""
     place = fresh_folder(experiment)
 
     def on(name: str, code: str, kind: str, change: Script) -> Trial:
-        return _try(prepared.copy_of(stage, place / name / kind, code), change, arguments, ours=name == "kit")
+        return _try(prepared.copy_of(stage, place / name / kind, code), change, ours=name == "kit")
 
-    codes = {"kit": "solution", "yours": workspace.target()}
+    codes = {"kit": "solution"} | ({"yours": workspace.target()} if yours else {})
     await asyncio.to_thread(_prepare, stage, list(codes.values()), quick=True)
     jobs = [
         asyncio.to_thread(on, name, code, kind, change)
@@ -157,7 +165,8 @@ async def trials(
         for kind, change in changes.items()
     ]
     made = iter(await asyncio.gather(*jobs))
-    return Trials(*({kind: next(made) for kind in changes} for _ in codes))
+    done = {name: {kind: next(made) for kind in changes} for name in codes}
+    return Trials(done["kit"], done.get("yours", {}))
 
 
 def fresh_folder(experiment: str) -> Path:
@@ -208,12 +217,12 @@ def _files(garden: Garden, kinds: tuple[str, ...]) -> dict[str, bytes]:
     return {path.relative_to(garden.root).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
 
-def _try(lab: Path, change: Script, arguments: tuple[str, ...], *, ours: bool) -> Trial:
+def _try(lab: Path, change: Script, *, ours: bool) -> Trial:
     garden = Garden(lab, [])
     try:
         change(garden)
         before = garden.snapshot()
-        step = garden.run(*arguments)
+        step = garden.run()
         answer = step.answer
         return Trial(
             step.code, *step.said, answer.get("message", ""), garden.snapshot() == before, garden.starts()

@@ -20,12 +20,19 @@ _MARKS = {0: "✓", 75: "◦"}
 
 def scenes(seen: Scenes) -> str:
     """Return one card a lab, next to each other where the window is wide enough."""
-    return f'{STYLE}<div class="seen">{"".join(_card(side, seen) for side in seen.sides)}</div>'
+    cards = (_card(side, _title(side.name), _agreement(side, seen)) for side in seen.sides)
+    return f'{STYLE}<div class="seen">{"".join(cards)}</div>'
 
 
-def _card(side: Scene, seen: Scenes) -> str:
-    parts = [f"<h4>{escape(_title(side.name))}</h4>", "<ul>", *(_step(step) for step in side.steps), "</ul>"]
-    if agreement := _agreement(side, seen):
+def scene(seen: Scene) -> str:
+    """Return the card of one lab, which needs no title."""
+    return f'{STYLE}<div class="seen">{_card(seen, "", "")}</div>'
+
+
+def _card(side: Scene, title: str, agreement: str) -> str:
+    parts = [f"<h4>{escape(title)}</h4>"] if title else []
+    parts += ["<ul>", *(_step(step) for step in side.steps), "</ul>"]
+    if agreement:
         parts.append(f"<p>{escape(agreement)}</p>")
     if side.unfinished:
         parts.append(f"<p>○ {escape(t('seen.unfinished', message=side.unfinished))}</p>")
@@ -63,7 +70,7 @@ def _output(step: Step) -> Iterable[str]:
             return [f'<li class="n">{escape(message)}</li>']
     lines = [line for line in step.out.splitlines() if line.strip()]
     kept = [line for line in lines if not step.keep or any(mark in line for mark in step.keep)]
-    return shortened([f'<li class="n">{escape(readable(line.encode()))}</li>' for line in kept])
+    return shortened([f'<li class="n">{escape(readable(line.expandtabs().encode()))}</li>' for line in kept])
 
 
 def _end(step: Step) -> str:
@@ -88,6 +95,8 @@ def _named(text: str) -> str:
 
 
 def _found(value: object) -> str:
+    if value is None:
+        return "–"
     if isinstance(value, bool):
         return t("scene.yes" if value else "scene.no")
     if isinstance(value, str):
@@ -102,9 +111,10 @@ def _found(value: object) -> str:
 def trials(seen: Trials) -> str:
     """Return one row a change: what the reference's runner answered, in its words, and what the learner's did."""
     head = [t(f"refusals.{name}") for name in ("what", "exit", "decision", "cause")]
-    head += [t("scene.unchanged"), t("scene.starts"), t("seen.yours")]
+    head += [t("scene.unchanged"), t("scene.starts"), *([t("seen.yours")] if seen.yours else [])]
     rows = [
-        [_kind(kind), *_trial(trial), _yours(seen.yours[kind], trial)] for kind, trial in seen.kit.items()
+        [_kind(kind), *_trial(trial), *([_yours(seen.yours[kind], trial)] if seen.yours else [])]
+        for kind, trial in seen.kit.items()
     ]
     return table(head, rows) + _messages(seen.kit)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from IPython.display import HTML, Code
 
 from labkit import workspace
+from labkit.experiments.lesson_04 import prepared
 from labkit.experiments.lesson_04.garden import LAB
 from labkit.words import t
 
@@ -25,8 +26,9 @@ def where_you_are() -> HTML:
 
 
 def playground() -> Path:
-    """Return where the lab to play with stands, or will stand: beside the experiments, apart from the learner's own."""
-    return workspace.scratch("04-state-spine") / "control-room" / LAB
+    """Return the lab to play with, made if it is not there: with the reference's spine, apart from the learner's own."""
+    place = workspace.scratch("04-state-spine") / "control-room"
+    return place / LAB if (place / LAB).exists() else prepared.copy_of("ready", place, quick=False)
 
 
 def agent_script(name: str) -> Code:
