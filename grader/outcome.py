@@ -107,6 +107,13 @@ class LessonOutcome:
         return [test for test in self.tests if not test.check.required]
 
     @property
+    def first_failure(self) -> CheckOutcome | None:
+        """Where to look first: at code that was written and fails, and only then at what is not written yet."""
+        failed = [test for test in [*self.required, *self.extended] if not test.passed]
+        written = (test for test in failed if test.finding.reason != "not-implemented")
+        return next(written, failed[0] if failed else None)
+
+    @property
     def ok(self) -> bool:
         """Whether every required check passed; a lesson without one is never ok."""
         return bool(self.required) and all(test.passed for test in self.required)

@@ -81,6 +81,13 @@ def test_the_first_failure_comes_with_its_next_step():
     assert "Next step:" in result.stdout
 
 
+def test_code_that_is_not_written_gets_the_step_to_write_as_its_next():
+    """The hint of a check is about written code; before that, the next step is to write it."""
+    result = run(cli.verify, "--lesson", "22", "--target", SAMPLES / "untouched-starter", "--lang", "en")
+    assert "Next step: Fill in the bodies that are empty" in result.stdout
+    assert "Look at the disk first" not in result.stdout
+
+
 def test_extended_tests_that_passed_are_shown_on_request():
     """Without --all they are only counted."""
     shown = run(cli.verify, "--target", "solution", "--lang", "en", "--all").stdout

@@ -66,6 +66,21 @@ def test_ok_asks_for_required_and_complete_for_core_too():
     assert (lesson.ok, lesson.complete) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "first"),
+    [
+        (("fail", "not-implemented"), ("fail", "fail"), "22-b"),
+        (("fail", "not-implemented"), ("fail", "not-implemented"), "22-a"),
+        (("fail", "fail"), ("fail", "fail"), "22-a"),
+        (("pass",), ("pass",), None),
+    ],
+)
+def test_code_that_was_written_and_fails_is_what_to_look_at_first(a, b, first):
+    """A required check that waits for unwritten code does not hide what is wrong with the code that is there."""
+    lesson = concluded([a_check("22-a"), a_check("22-b", required=False)], **{"22_a": a, "22_b": b})
+    assert (lesson.first_failure and lesson.first_failure.check.id) == first
+
+
 def test_points_follow_the_settings():
     """Required and extended checks have their worth; one id may have its own."""
     checks = [a_check("22-a"), a_check("22-b", required=False), a_check("22-special", required=False)]

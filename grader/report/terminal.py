@@ -81,7 +81,7 @@ def _show_rubric(console: Console, lesson: LessonOutcome, language: Language) ->
 
 
 def _show_first_failure(console: Console, lesson: LessonOutcome, language: Language) -> None:
-    failed = next((test for test in [*lesson.required, *lesson.extended] if not test.passed), None)
+    failed = lesson.first_failure
     if failed is None:
         return
     title = getattr(failed.check.title, language)
@@ -90,7 +90,9 @@ def _show_first_failure(console: Console, lesson: LessonOutcome, language: Langu
         lines.append(Line(getattr(failed.finding.message, language)))
     if failed.finding.place:
         lines.append(Line(say("place", language, place=failed.finding.place)))
-    lines.append(Line(say("hint", language, hint=getattr(failed.check.hint, language))))
+    unwritten = failed.finding.reason == "not-implemented"
+    hint = say("write-next", language) if unwritten else getattr(failed.check.hint, language)
+    lines.append(Line(say("hint", language, hint=hint)))
     console.print()
     for line in lines:
         console.print(line)
@@ -125,7 +127,7 @@ def show_class(console: Console, outcomes: Iterable[Outcome], language: Language
 
 def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[str]:
     required, extended, points = count(lesson.required), count(lesson.extended), lesson.plain()["points"]
-    failed = next((test for test in [*lesson.required, *lesson.extended] if not test.passed), None)
+    failed = lesson.first_failure
     verdict = "complete" if outcome.verdict == "ok" and lesson.complete else outcome.verdict
     return [
         printable(outcome.submission),

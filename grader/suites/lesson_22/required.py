@@ -23,9 +23,9 @@ ROUNDS = 3
     dimension="integrity",
     required=True,
     hint=Text(
-        "先看磁盘：append 返回之前，这一行连同换行必须已经写进文件；新实例要从文件里的最后一个编号接着编。",
-        "Look at the disk first: the line and its newline must be in the file before append returns, and a new "
-        "instance must go on from the last number in the file.",
+        "先看磁盘：append 的结果完成之前，这一行连同换行必须已经写进文件；新实例要从文件里的最后一个编号接着编。",
+        "Look at the disk first: the line and its newline must be in the file before the result of append is "
+        "there, and a new instance must go on from the last number in the file.",
     ),
 )
 async def replays_what_was_appended(lab: Lab) -> None:
