@@ -142,8 +142,11 @@ class JsonlSessionStore:
         try:
             if not waiting.result.cancelled():
                 waiting.result.set_result(self._write(waiting))
-        except Exception as error:  # noqa: BLE001 — whatever it was, it is this caller's, and the queue lives on (S7)
+        except BaseException as error:
+            # Whatever it was, it is this caller's, and the queue lives on (S7). Ctrl-C also stops the program, as ever.
             waiting.result.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._queue.popleft()
             if self._queue and self._loop:
@@ -187,9 +190,12 @@ class _LogFile:
             )
         return on_disk.st_size == self._size
 
+    def forget(self) -> None:
+        """Be sure of nothing any more, so that the next append reads the file again."""
+        self._size = None
+
     def read(self) -> bytes:
         """Return every byte, and remember that this is the file we know."""
-        self._size = None
         os.lseek(self._fd, 0, os.SEEK_SET)
         pieces = []
         while piece := os.read(self._fd, 1 << 20):
@@ -200,12 +206,10 @@ class _LogFile:
 
     def append(self, line: bytes) -> None:
         """Hand the line over in one write; take it back whole if that fails (S6, S9)."""
-        before, self._size = self._size or 0, None
+        before = self._size or 0
         try:
             written = os.write(self._fd, line)
-            while written < len(
-                line
-            ):  # a short write is no error: the disk may take the rest, or say why not
+            while written < len(line):  # a short write is no error: the disk takes the rest, or says why not
                 written += os.write(self._fd, line[written:])
         except BaseException:
             self._take_back(line, before)
@@ -260,11 +264,15 @@ def _keep_torn_bytes(path: Path, offset: int, torn: bytes) -> None:
         except FileExistsError:
             attempt += 1
             name = path.with_name(f"{path.name}.torn-{offset}-{attempt}")
-    with open(copy, "wb") as file:  # noqa: PTH123 — a descriptor, not a path
-        file.write(torn)
-        file.flush()
-        os.fsync(copy)
-    _sync_folder(path.parent)
+    try:
+        with open(copy, "wb") as file:  # noqa: PTH123 — a descriptor, not a path
+            file.write(torn)
+            file.flush()
+            os.fsync(copy)
+        _sync_folder(path.parent)
+    except BaseException:
+        name.unlink()  # a full disk: nothing is cut yet, and half a copy would only mislead
+        raise
 
 
 def _sync_folder(folder: Path) -> None:
