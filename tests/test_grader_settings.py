@@ -59,6 +59,24 @@ def test_a_missing_file_is_named(tmp_path):
         load_settings(tmp_path / "mine.toml")
 
 
+def test_a_lesson_may_have_limits_of_its_own(tmp_path):
+    """What its table names is the lesson's, everything else is everybody's; a wrong name in it is refused, too."""
+    file = tmp_path / "mine.toml"
+    file.write_text("[limits]\ncall_seconds = 3\ntimeouts = 1\n[limits.04]\ncall_seconds = 9\n")
+    settings = load_settings(file)
+    assert (settings.limits_of("04").call_seconds, settings.limits_of("04").timeouts) == (9, 1)
+    assert settings.limits_of("22").call_seconds == 3
+    file.write_text("[limits.04]\ncalls = 9\n")
+    with pytest.raises(SettingsError, match=r"limits\.calls"):
+        load_settings(file)
+
+
+def test_addresses_are_not_memory():
+    """A program may reserve more addresses than it may write to."""
+    limits = Limits(memory_mib=10, address_space_mib=80).for_child(None)
+    assert (limits["RLIMIT_DATA"], limits["RLIMIT_AS"]) == (10 << 20, 80 << 20)
+
+
 def test_processes_are_counted_beside_those_that_run():
     """The system counts by user, so the limit stands on top of what the user runs already."""
     assert Limits(processes=10).for_child(90)["RLIMIT_NPROC"] == 100

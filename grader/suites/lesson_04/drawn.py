@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,3 +44,9 @@ def shuffled(draw: Random, content: Any) -> Any:
         draw.shuffle(keys)
         return {key: shuffled(draw, content[key]) for key in (*keys[1:], *keys[:1])}
     return [shuffled(draw, item) for item in content] if isinstance(content, list) else content
+
+
+def event(sequence: int, kind: str, **fields: Any) -> bytes:
+    """Write one line of a log."""
+    value = {"sequence": sequence, "type": kind, "at": "2026-03-01T00:00:00.000Z", **fields}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -56,51 +56,46 @@ async def what_the_agent_says_is_no_evidence(lab: SpineLab) -> None:
 
     An agent that says "all tests pass" is rejected when a command fails, its process fails, or nothing changed
     """
-    code, said, edit = lab.draw.randrange(3, 100), word(lab.draw), f"echo '// {word(lab.draw)}' >> {SOURCE}\n"
-    cases = (
-        ("验证命令失败", "a command fails", edit + SAYS_DONE, "verification_failed", "second"),
-        (
-            "它的进程失败",
-            "its own process fails",
-            edit + SAYS_DONE + f"\nexit {code}",
-            "agent_failed",
-            "exit_code",
-        ),
-        ("什么都没改", "nothing was changed", SAYS_DONE, "no_change", "empty_diff"),
+    edit, code, said = f"echo '// {word(lab.draw)}' >> {SOURCE}\n", lab.draw.randrange(3, 100), word(lab.draw)
+
+    rule, evidence = await _words_against(
+        lab, "验证命令失败", "a command fails", edit, f"echo {said}; exit {code}"
     )
-    for zh, en, order, reason, cause in cases:
-        rule = Rule("P10", f"Agent 说都通过了，而{zh}", f'The agent says "all tests pass", and {en}')
-        one = task(lab.draw)
-        garden = await given_task(lab, one)
-        failing = f"echo {said}; exit {code}" if cause == "second" else ""
-        await garden.write({"../orders/agent": order, "../orders/second": failing})
-        attempt = await rejects(
-            rule, garden, await garden.run(agent=True), one["id"], reason=reason, cause=cause
-        )
-        words = {"kind": "command", "status": "changed", "summary": "all tests pass", "cause": None}
-        rule.same(
-            attempt["agent"], words, Text("Agent 的话原样记下", "the agent's words are kept as they were")
-        )
-        evidence = attempt["evidence"]
-        if cause == "second":
-            found = [(command["exit_code"], command["passed"]) for command in evidence["commands"]]
-            rule.same(
-                found,
-                [(0, True), (code, False)],
-                Text("证据里有两个退出码", "the evidence has both exit codes"),
-            )
-            kept = evidence["commands"][1]["output"]
-            rule.same(kept, f"{said}\n", Text("证据里有命令的输出", "the evidence has the command's output"))
-        if cause == "exit_code":
-            rule.same(
-                evidence["agent_process"]["exit_code"],
-                code,
-                Text("进程的退出码也记下", "so is its exit code"),
-            )
-        before = garden.tree()
-        rule.blocks(await garden.run(agent=True), "needs_person", "rejected")
-        rule.unchanged(before, garden.tree())
+    found = [[command["exit_code"], command["passed"], command["output"]] for command in evidence["commands"]]
+    kept = Text("证据里有每条命令的退出码和输出", "the evidence has exit code and output of each command")
+    rule.same(found, [[0, True, ""], [code, False, f"{said}\n"]], kept)
+
+    failing = f"{edit}{SAYS_DONE}\nexit {code}\n"
+    rule, evidence = await _words_against(lab, "它的进程失败", "its own process fails", failing)
+    kept = Text("证据里有进程的退出码", "the evidence has the exit code of its process")
+    rule.same(evidence["agent_process"]["exit_code"], code, kept)
+
+    rule, evidence = await _words_against(lab, "什么都没改", "nothing was changed", "")
+    rule.same(evidence["changes"]["files"], [], Text("证据里没有改动", "the evidence has no change"))
     await _state_replaced(lab)
+
+
+_CAUSES = {
+    "a command fails": ("verification_failed", "second"),
+    "its own process fails": ("agent_failed", "exit_code"),
+    "nothing was changed": ("no_change", "empty_diff"),
+}
+
+
+async def _words_against(lab: SpineLab, zh: str, en: str, deed: str, second: str = "") -> tuple[Rule, Any]:
+    """Require a rejection although the agent says that all is done, its words kept apart; give the evidence."""
+    rule = Rule("P10", f"Agent 说都通过了，而{zh}", f'The agent says "all tests pass", and {en}')
+    one, (reason, cause) = task(lab.draw), _CAUSES[en]
+    garden = await given_task(lab, one)
+    await garden.write({"../orders/agent": deed + SAYS_DONE, "../orders/second": second})
+    ran = await garden.run(agent=True)
+    attempt = await rejects(rule, garden, ran, one["id"], reason=reason, cause=cause)
+    words = {"kind": "command", "status": "changed", "summary": "all tests pass", "cause": None}
+    rule.same(attempt["agent"], words, Text("Agent 的话原样记下", "the agent's words are kept as they were"))
+    before = garden.tree()
+    rule.blocks(await garden.run(agent=True), "needs_person", "rejected")
+    rule.unchanged(before, garden.tree())
+    return rule, attempt["evidence"]
 
 
 async def _state_replaced(lab: SpineLab) -> None:
@@ -193,6 +188,11 @@ async def every_command_has_its_limits(lab: SpineLab) -> None:
 
     Commands have a capped output, keep their exit code, and end with their whole tree at the limit
     """
+    await _flood_of_output(lab)
+    await _past_the_limit(lab)
+
+
+async def _flood_of_output(lab: SpineLab) -> None:
     rule = Rule(
         "P12",
         "第一条命令输出很多并失败，第二条照样运行",
@@ -202,48 +202,38 @@ async def every_command_has_its_limits(lab: SpineLab) -> None:
     garden = await given_task(lab, one)
     flood = f"head -c 300000 /dev/zero | tr '\\0' x; echo {last}; exit {code}"
     await garden.write({"../orders/first": flood, "../orders/second": f"echo {last}"})
-    attempt = await rejects(
-        rule, garden, await garden.run(), one["id"], reason="verification_failed", cause="first"
-    )
+    ran = await garden.run()
+    attempt = await rejects(rule, garden, ran, one["id"], reason="verification_failed", cause="first")
     commands = attempt["evidence"]["commands"]
     rule.same(len(commands), 2, Text("两条命令都在证据里", "the evidence has both commands"))
-    first, second = commands
-    most = contract_of(garden)["output_bytes"]
+    (first, second), most = commands, contract_of(garden)["output_bytes"]
     rule.same(
-        [
-            first["exit_code"],
-            len(first["output"]),
-            first["dropped_bytes"],
-            first["output"].endswith(f"{last}\n"),
-        ],
-        [code, most, 300_000 + len(last) + 1 - most, True],
+        [first["exit_code"], len(first["output"]), first["dropped_bytes"]],
+        [code, most, 300_000 + len(last) + 1 - most],
         Text(
-            "只留输出的末尾，记下丢弃的字节和退出码",
-            "the end is kept, with the bytes dropped and the exit code",
+            "输出有上限，记下丢弃的字节和退出码",
+            "output is capped; the bytes dropped and the exit code are kept",
         ),
     )
-    rule.same(second["output"], f"{last}\n", Text("第二条也运行了", "the second ran, too"))
+    ends = [first["output"].endswith(f"{last}\n"), second["output"] == f"{last}\n"]
+    rule.same(ends, [True, True], Text("留下的是输出的末尾", "what is kept is the end"))
 
+
+async def _past_the_limit(lab: SpineLab) -> None:
     rule = Rule("P12", "命令超过时限，还留下子进程", "A command runs past its limit, and has a child besides")
     one = task(lab.draw)
     garden = await given_task(lab, one)
-    argv = ["sh", "-c", "sleep 600 & sleep 600"]
-    contract = contract_of(garden)
-    contract |= {"command_seconds": 1, "verification": [{"name": "slow", "argv": argv, "min_tests": 0}]}
-    await garden.write({"loop.contract.json": contract})
+    slow = {"name": "slow", "argv": ["sh", "-c", "sleep 600 & sleep 600"], "min_tests": 0}
+    await garden.write(
+        {"loop.contract.json": contract_of(garden) | {"command_seconds": 1, "verification": [slow]}}
+    )
     await garden.do(("git", "commit", "-qam", "a limit"))
-    attempt = await rejects(
-        rule, garden, await garden.run(), one["id"], reason="verification_failed", cause="slow"
-    )
-    [slow] = attempt["evidence"]["commands"]
-    rule.same(
-        [slow["timed_out"], slow["passed"]],
-        [True, False],
-        Text("超时记下来，不算通过", "it is told as timed out, not passed"),
-    )
-    rule.blocks(
-        await garden.run(), "needs_person", "rejected"
-    )  # and not runner_active: the tree let go of the lock
+    ran = await garden.run()
+    attempt = await rejects(rule, garden, ran, one["id"], reason="verification_failed", cause="slow")
+    found = [[command["timed_out"], command["passed"]] for command in attempt["evidence"]["commands"]]
+    rule.same(found, [[True, False]], Text("超时记下来，不算通过", "it is told as timed out, not passed"))
+    # Not runner_active: whatever the command started has let go of the lock, so it is gone.
+    rule.blocks(await garden.run(), "needs_person", "rejected")
 
 
 @check(
@@ -300,6 +290,11 @@ async def agents_are_adapters(lab: SpineLab) -> None:
 
     The simulated agent stops on an unknown base; any command line can be the agent, and its output and exit code are kept
     """
+    await _unknown_base(lab)
+    await _any_command_line(lab)
+
+
+async def _unknown_base(lab: SpineLab) -> None:
     rule = Rule("P14", "normalizeText 没有第 3 课的形式", "normalizeText lacks the form of lesson 3")
     one = task(lab.draw)
     garden = await given_task(lab, one)
@@ -312,6 +307,8 @@ async def agents_are_adapters(lab: SpineLab) -> None:
     queues = moved(one["id"], "inbox", "processing")
     rule.changed_only(before, garden.tree(), [*records_of(one["id"]), *queues])
 
+
+async def _any_command_line(lab: SpineLab) -> None:
     rule = Rule("P14", "用一个命令行当 Agent", "Use a command line as the agent")
     one, said = task(lab.draw), word(lab.draw)
     garden = await given_task(lab, one)

@@ -59,6 +59,15 @@ class Rule(Trial):
             Text("没有走到那一步", "it never does that"),
         )
 
+    def gave(self, told: dict[str, Any], what: Text) -> None:
+        """Require that a call which a scenario told of came to its end."""
+        self.require("gave" in told, what, Text("报错", "it fails"))
+
+    def raised(self, told: dict[str, Any], name: str) -> None:
+        """Require that it raised an exception of this class."""
+        found = Text("没有这样报错", "nothing of the kind")
+        self.require(name in told.get("raised", ()), Text(name, name), found)
+
     # --- the disk ---
 
     def unchanged(self, before: Tree, after: Tree, but: Iterable[str] = (INFORMATION,)) -> None:
@@ -158,6 +167,12 @@ class Rule(Trial):
         numbers = [event.get("sequence") for event in found if isinstance(event, dict)]
         self.require(not rest and numbers == list(range(1, len(found) + 1)), whole, Text("不是", "it is not"))
         return found
+
+    def torn_is_kept(self, garden: Garden, name: str, offset: int, torn: bytes) -> None:
+        """Require that the torn bytes, cut off at this offset, stand in a file of their own."""
+        aside = [found for found in garden.tree() if found.startswith(f"{name}.torn-{offset}")]
+        kept = Text("撕下的字节另存一个文件，没有丢", "the torn bytes are kept in a file of their own")
+        self.require([garden.raw(found) for found in aside] == [torn], kept, Text("没有", "they are not"))
 
     def content(self, garden: Garden, name: str, expected: Text) -> bytes:
         """Read a file that has to be there."""
