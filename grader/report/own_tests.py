@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from grader.own_tests import Tried
     from grader.report.words import Language
 
-_MARKS = {"pass": ("·", "dim"), "fail": ("✗", "green"), "timeout": ("⧗", "green")}
+_MARKS = {"pass": ("·", "dim"), "fail": ("✗", "green"), "timeout": ("…", "green")}
 _NO_ANSWER = ("–", "yellow")
 _CELL = 3  # columns of a terminal that a mark takes
 _SAID = {
@@ -24,8 +24,8 @@ _SAID = {
     "stopped": Text("抓住", "stopped"),
     "through": Text("漏掉", "GOT THROUGH"),
     "key": Text(
-        "✗ 没通过 · 通过 ⧗ 超时（也算抓住） – 没有结果",
-        "✗ failed   · passed   ⧗ out of time (stops it, too)   – no result",
+        "✗ 没通过 · 通过 … 超时（也算抓住） – 没有结果",
+        "✗ failed   · passed   … out of time (stops it, too)   – no result",
     ),
     "kills": Text("抓住 {count} 个", "stops {count}"),
     "nothing": Text(

@@ -190,7 +190,7 @@ def own_tests_card(file: str, found: dict[str, Any]) -> str:
 
 
 def _own_grid(tests: list[dict[str, Any]], mutants: list[dict[str, Any]], language: str) -> str:
-    marks = {"pass": "·", "fail": "✗", "timeout": "⧗"}
+    marks = {"pass": "·", "fail": "✗", "timeout": "…"}
     head = [t("seen.mutant"), *(str(number) for number, _ in enumerate(tests, 1)), t("mine.result")]
     body = [
         [
