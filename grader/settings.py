@@ -83,8 +83,8 @@ def load_settings(file: Path = DEFAULT_FILE) -> Settings:
         raise SettingsError(f"{file}: is not TOML ({error}); start from a copy of grading.toml") from None
     limits, points = raw.pop("limits", {}), raw.pop("points", {})
     by_lesson = _by_lesson(limits)
-    wrong = [*raw, *(name for table in (limits, *by_lesson.values()) for name in _wrong_limits(table))]
-    wrong += _wrong_points(points)
+    wrong = [*raw, *_wrong_limits(limits), *_wrong_points(points)]
+    wrong += [name for lesson, table in by_lesson.items() for name in _wrong_limits(table, f"limits.{lesson}")]
     if wrong:
         raise SettingsError(f"{file}: {wrong[0]}: is not understood; start from a copy of grading.toml")
     return Settings(Limits(**limits), points, by_lesson)
@@ -100,13 +100,13 @@ def _by_lesson(limits: Any) -> dict[str, Any]:
     return {name: limits.pop(name) for name in names}
 
 
-def _wrong_limits(limits: Any) -> list[str]:
+def _wrong_limits(limits: Any, where: str = "limits") -> list[str]:
     """Name what is no limit, or no positive number of its kind."""
     if not isinstance(limits, dict):
-        return ["limits"]
+        return [where]
     kinds = {name: (int,) if type(value) is int else (int, float) for name, value in asdict(Limits()).items()}
     return [
-        f"limits.{name}"
+        f"{where}.{name}"
         for name, value in limits.items()
         if type(value) not in kinds.get(name, ()) or not 0 < value < float("inf")
     ]

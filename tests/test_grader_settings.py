@@ -67,7 +67,7 @@ def test_a_lesson_may_have_limits_of_its_own(tmp_path):
     assert (settings.limits_of("04").call_seconds, settings.limits_of("04").timeouts) == (9, 1)
     assert settings.limits_of("22").call_seconds == 3
     file.write_text("[limits.04]\ncalls = 9\n")
-    with pytest.raises(SettingsError, match=r"limits\.calls"):
+    with pytest.raises(SettingsError, match=r"limits\.04\.calls"):
         load_settings(file)
 
 
