@@ -21,6 +21,7 @@ WRITE = """\
                 raise OSError(errno.EIO, "only a part of the line was written", str(self.path))
 """
 LOOK = "            events, good, torn = scan(file.read(), self.path)\n"
+MEND = "            self._mend(file, good, torn)\n"
 SAVE = "        file.write(torn)\n"
 READ = """\
         except FileNotFoundError:
@@ -195,6 +196,12 @@ SLIPS = (
             LOOK,
             '            raw = file.read()\n            try:\n                events, good, torn = scan(raw, self.path)\n            except CorruptLogError:\n                events, good, torn = raw.split(b"\\n")[:-1], len(raw), b""\n',
         ),
+    ),
+    slip("22-s15-append", "damage-met-only-once", (LOOK, "            self._size = status.st_size\n" + LOOK)),
+    slip(
+        "22-s11-kept",
+        "half-a-repair-taken-for-done",
+        (MEND, "            self._size = status.st_size\n" + MEND),
     ),
     slip("22-s12-legal", "only-my-own-spelling", ("\ndef scan(raw, path):\n", ONLY_MY_SPELLING)),
     slip(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.lab import STUDENT_ERRORS, CorruptLog, Event
 from grader.suites.check import Text
-from grader.suites.expect import Trial, show_error
+from grader.suites.expect import Trial, show_error, show_outcome
 from grader.suites.lesson_22 import scenarios
 from grader.suites.lesson_22.drawn import LOG, line, log, renumbered, some_data, some_events, some_type, word
 from grader.suites.lesson_22.judge import judge
@@ -277,8 +277,9 @@ async def a_legal_change_is_not_seen(lab: Lab) -> None:
     rules=("S11", "S15"),
     dimension="integrity",
     hint=Text(
-        "追加前的那次读取若发现损坏，就把错误交给调用者，一个字节也不写。",
-        "When the read before an append finds corruption, hand the error to the caller and write nothing.",
+        "追加前的那次读取若发现损坏，就把错误交给调用者，一个字节也不写；也别记下这时的文件大小，下一次追加要重新看。",
+        "When the read before an append finds corruption, hand the error to the caller and write nothing. Do not take "
+        "note of the file's size either: the next append has to look again.",
     ),
 )
 async def nothing_is_appended_to_a_damaged_log(lab: Lab) -> None:
@@ -307,6 +308,31 @@ async def nothing_is_appended_to_a_damaged_log(lab: Lab) -> None:
             Text("磁盘上什么都没变", "nothing changed on disk"),
             Text("变了", "something changed"),
         )
+    await _damaged_meanwhile(lab, events)
+
+
+async def _damaged_meanwhile(lab: Lab, events: list[Event]) -> None:
+    """Let one store meet the damage twice: having seen it once, it must not take the file for what it left."""
+    trial = Trial(
+        "S15",
+        "用一个 store 追加两条，文件末尾被加上一行坏行，再用它追加两次",
+        "Append 2 with a store; a bad line is added to the file; append twice more with it",
+    )
+    bad, name = b"not json\n", f"{word(lab.draw)}.jsonl"
+    appends = [[event.type, event.data] for event in events]
+    given = {"name": name, "appends": appends[:2], "damage": bad.hex(), "then": appends[2:]}
+    for outcome in await trial.gives(lab.scenario(source_of(scenarios.append_to_damage), given)):
+        trial.require(
+            "CorruptLogError" in outcome.get("error", ()) and outcome["line"] == 3,
+            Text("两次都在第 3 行报 CorruptLogError", "both times CorruptLogError at line 3"),
+            show_outcome(outcome),
+        )
+    raw = trial.bytes_on_disk(lab, name)
+    trial.require(
+        raw.endswith(bad) and trial.records(raw.removesuffix(bad)) == events[:2],
+        Text("磁盘上什么都没变", "nothing changed on disk"),
+        Text("变了", "something changed"),
+    )
 
 
 @check(

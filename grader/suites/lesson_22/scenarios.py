@@ -328,6 +328,17 @@ async def change_from_outside(lesson: Any, folder: Any, given: Any) -> Any:
     return {"told": told, "disk": disk}
 
 
+async def append_to_damage(lesson: Any, folder: Any, given: Any) -> Any:
+    """Append with a store; add bytes to its file behind its back; tell how two more appends by it end."""
+    path = folder / given["name"]
+    store = lesson.JsonlSessionStore(path)
+    for kind, data in given["appends"]:
+        await store.append(kind, data)
+    with path.open("ab") as file:
+        file.write(bytes.fromhex(given["damage"]))
+    return [await attempt(lambda then=then: store.append(*then)) for then in given["then"]]
+
+
 async def two_stores(lesson: Any, folder: Any, given: Any) -> Any:
     """Append to one file through two instances in turn; tell how each append ends."""
     path = folder / given["name"]

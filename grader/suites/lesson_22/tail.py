@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.lab import Event, canonical
 from grader.suites.check import Text
-from grader.suites.expect import Trial
+from grader.suites.expect import Trial, show_outcome
 from grader.suites.lesson_22 import scenarios
 from grader.suites.lesson_22.drawn import (
     LOG,
@@ -29,7 +29,7 @@ from grader.suites.lesson_22.suite import check
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grader.lab import Lab
+    from grader.lab import Lab, Rule
 
 SAVED = Text(
     "撕裂的字节原样保存在 .torn-偏移 文件里", "the torn bytes are kept as they were in a .torn-OFFSET file"
@@ -104,6 +104,31 @@ async def torn_bytes_are_saved_before_the_cut(lab: Lab) -> None:
             Text("另存的文件先 fsync，日志才被改动", "the copy is synced before the log is altered"),
             Text("没有先 fsync", "it was not synced first"),
         )
+    await _half_a_repair(lab, "另存失败", "keeping them fails", {"op": "fsync", "match": "*.torn-*"})
+    await _half_a_repair(lab, "截断失败", "cutting them off fails", {"op": CUTS, "match": "*.jsonl"})
+
+
+async def _half_a_repair(lab: Lab, zh: str, en: str, rule: Rule) -> None:
+    """Let a repair fail once: whatever that append said, the next one is glued onto nothing."""
+    trial = Trial(
+        "S11",
+        f"用一个 store 追加两条，尾部被撕裂，修尾时{zh}，再追加",
+        f"Append 2 with a store; tear the tail; {en} in the repair; append again",
+    )
+    events, name = some_events(lab.draw, 4), f"{word(lab.draw)}.jsonl"
+    appends = [[event.type, event.data] for event in events]
+    given = {"name": name, "appends": appends[:2], "damage": b'{"seq'.hex(), "then": appends[2:]}
+    await lab.arm([{**rule, "do": "EIO"}])
+    told = await trial.gives(lab.scenario(source_of(scenarios.append_to_damage), given))
+    await lab.disarm()
+    trial.require(
+        "event" in told[1], Text("下一次追加成功", "the next append succeeds"), show_outcome(told[1])
+    )
+    stored = [call for call, outcome in zip(appends[2:], told, strict=True) if "event" in outcome]
+    history = events[:2]
+    for call in stored:
+        history = after(history, *call)
+    trial.disk_holds(lab, history, name)
 
 
 def _synced_first(seen: Sequence[dict[str, Any]], copy: str, name: str) -> bool:
