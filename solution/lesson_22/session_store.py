@@ -129,6 +129,19 @@ class JsonlSessionStore:
         self._file: _LogFile | None = None
         self._next_sequence = 1  # valid only while the file is as we left it
 
+    async def read(self) -> list[SessionEvent]:
+        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
+
+        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
+        """
+        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：读取 (step 2: read)
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        return list(scan(raw, self.path).events)
+        # END SOLUTION
+
     def append(self, type: str, data: object) -> asyncio.Future[SessionEvent]:  # noqa: A002
         """Queue one event and return its future result. Not ``async``: the call itself takes the place in line (S1).
 
@@ -138,7 +151,7 @@ class JsonlSessionStore:
         another event loop is using this store (S8). Awaiting the result raises OSError or CorruptLogError for what
         the disk says (S6, S13).
         """
-        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：排队 (step 2: queue the call)
+        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：排队 (step 3: queue the call)
         loop = self._enter_loop()
         name, type_json = capture_type(type)
         copy, data_json = capture_data(data)
@@ -147,19 +160,6 @@ class JsonlSessionStore:
         if len(self._queue) == 1:
             loop.call_soon(self._write_next)
         return result
-        # END SOLUTION
-
-    async def read(self) -> list[SessionEvent]:
-        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
-
-        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
-        """
-        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：读取 (step 3: read)
-        try:
-            raw = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        return list(scan(raw, self.path).events)
         # END SOLUTION
 
     def _enter_loop(self) -> asyncio.AbstractEventLoop:
@@ -192,7 +192,11 @@ class JsonlSessionStore:
                 self._loop.call_soon(self._write_next)
 
     def _write(self, waiting: _Waiting) -> SessionEvent:
-        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2)."""
+        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2).
+
+        The first append opens the log, and every append asks it whether it is as we left it: if not, the number comes
+        from what ``_mend`` finds (S10, S18). Raises: OSError, CorruptLogError; the number is then still free (S6).
+        """
         # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 4 步：编号并写入 (step 4: number and write)
         file = self._file or _LogFile(self.path)
         try:

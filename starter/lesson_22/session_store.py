@@ -105,6 +105,13 @@ class JsonlSessionStore:
         self._file: _LogFile | None = None
         self._next_sequence = 1  # valid only while the file is as we left it
 
+    async def read(self) -> list[SessionEvent]:
+        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
+
+        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
+        """
+        raise NotImplementedError("实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：读取 (step 2: read)")
+
     def append(self, type: str, data: object) -> asyncio.Future[SessionEvent]:  # noqa: A002
         """Queue one event and return its future result. Not ``async``: the call itself takes the place in line (S1).
 
@@ -114,14 +121,7 @@ class JsonlSessionStore:
         another event loop is using this store (S8). Awaiting the result raises OSError or CorruptLogError for what
         the disk says (S6, S13).
         """
-        raise NotImplementedError("实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：排队 (step 2: queue the call)")
-
-    async def read(self) -> list[SessionEvent]:
-        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
-
-        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
-        """
-        raise NotImplementedError("实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：读取 (step 3: read)")
+        raise NotImplementedError("实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：排队 (step 3: queue the call)")
 
     def _enter_loop(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -153,7 +153,11 @@ class JsonlSessionStore:
                 self._loop.call_soon(self._write_next)
 
     def _write(self, waiting: _Waiting) -> SessionEvent:
-        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2)."""
+        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2).
+
+        The first append opens the log, and every append asks it whether it is as we left it: if not, the number comes
+        from what ``_mend`` finds (S10, S18). Raises: OSError, CorruptLogError; the number is then still free (S6).
+        """
         raise NotImplementedError("实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 4 步：编号并写入 (step 4: number and write)")
 
 
