@@ -98,30 +98,36 @@ class Snapshot:
 
 def replay(events: Iterable[SessionEvent]) -> Snapshot:
     """Fold a history into the state it leaves. Raises: IllegalEventError at the first event that cannot be."""
-    snapshot = Snapshot()
+    last = 0
+    todos: dict[str, Todo] = {}
     for event in events:
-        snapshot = apply(snapshot, event)
-    return snapshot
+        todo = _after(todos, event)
+        last, todos[todo.todo_id] = event.sequence, todo
+    return Snapshot(last, todos)
 
 
 def apply(before: Snapshot, event: SessionEvent) -> Snapshot:
     """Return the snapshot after one more event; ``before`` stays as it was. Raises: IllegalEventError."""
+    todo = _after(before.todos, event)
+    return Snapshot(event.sequence, {**before.todos, todo.todo_id: todo})
+
+
+def _after(todos: Mapping[str, Todo], event: SessionEvent) -> Todo:
+    """Return the one task that this event concerns, as it leaves it."""
     data = event.data if isinstance(event.data, dict) else {}
     todo_id = data.get("todo_id")
     if not isinstance(todo_id, str) or not todo_id:
         raise IllegalEventError(event.sequence, "缺少 todo_id (todo_id is missing)")
-    known = before.todos.get(todo_id)
+    known = todos.get(todo_id)
     if event.type == "todo_created":
-        todo = _create(event.sequence, known, todo_id, data)
-    elif known is None:
+        return _create(event.sequence, known, todo_id, data)
+    if known is None:
         raise IllegalEventError(event.sequence, "任务尚未建立 (the task was never created)")
-    elif event.type in _MOVES:
-        todo = _move(event, known, data)
-    elif event.type in ("tool_called", "tool_result"):
-        todo = _record_tool(event, known, data)
-    else:
-        raise IllegalEventError(event.sequence, "未知的事件类型 (unknown event type)")
-    return Snapshot(event.sequence, {**before.todos, todo_id: todo})
+    if event.type in _MOVES:
+        return _move(event, known, data)
+    if event.type in ("tool_called", "tool_result"):
+        return _record_tool(event, known, data)
+    raise IllegalEventError(event.sequence, "未知的事件类型 (unknown event type)")
 
 
 def _create(sequence: int, known: Todo | None, todo_id: str, data: Mapping[str, Any]) -> Todo:

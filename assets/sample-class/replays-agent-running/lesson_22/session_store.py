@@ -129,6 +129,19 @@ class JsonlSessionStore:
         self._file: _LogFile | None = None
         self._next_sequence = 1  # valid only while the file is as we left it
 
+    async def read(self) -> list[SessionEvent]:
+        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
+
+        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
+        """
+        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：读取 (step 2: read)
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        return list(scan(raw, self.path).events)
+        # END SOLUTION
+
     def append(self, type: str, data: object) -> asyncio.Future[SessionEvent]:  # noqa: A002
         """Queue one event and return its future result. Not ``async``: the call itself takes the place in line (S1).
 
@@ -138,7 +151,7 @@ class JsonlSessionStore:
         another event loop is using this store (S8). Awaiting the result raises OSError or CorruptLogError for what
         the disk says (S6, S13).
         """
-        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：排队 (step 2: queue the call)
+        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：排队 (step 3: queue the call)
         loop = self._enter_loop()
         name, type_json = capture_type(type)
         copy, data_json = capture_data(data)
@@ -147,19 +160,6 @@ class JsonlSessionStore:
         if len(self._queue) == 1:
             loop.call_soon(self._write_next)
         return result
-        # END SOLUTION
-
-    async def read(self) -> list[SessionEvent]:
-        """Return the committed history, oldest first. Takes no lock and never repairs (S17).
-
-        Raises: CorruptLogError for a damaged history; OSError for a file that is there and cannot be read (S13).
-        """
-        # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 3 步：读取 (step 3: read)
-        try:
-            raw = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        return list(scan(raw, self.path).events)
         # END SOLUTION
 
     def _enter_loop(self) -> asyncio.AbstractEventLoop:
@@ -181,15 +181,22 @@ class JsonlSessionStore:
         try:
             if not waiting.result.cancelled():
                 waiting.result.set_result(self._write(waiting))
-        except Exception as error:  # noqa: BLE001 — whatever it was, it is this caller's, and the queue lives on (S7)
+        except BaseException as error:
+            # Whatever it was, it is this caller's, and the queue lives on (S7). Ctrl-C also stops the program, as ever.
             waiting.result.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
         finally:
             self._queue.popleft()
             if self._queue and self._loop:
                 self._loop.call_soon(self._write_next)
 
     def _write(self, waiting: _Waiting) -> SessionEvent:
-        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2)."""
+        """Look at the disk, number, write: the critical section, in which no ``await`` may ever stand (S2).
+
+        The first append opens the log, and every append asks it whether it is as we left it: if not, the number comes
+        from what ``_mend`` finds (S10, S18). Raises: OSError, CorruptLogError; the number is then still free (S6).
+        """
         # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 4 步：编号并写入 (step 4: number and write)
         file = self._file or _LogFile(self.path)
         try:
@@ -197,12 +204,13 @@ class JsonlSessionStore:
                 self._next_sequence = len(_mend(file).events) + 1
             event = SessionEvent(self._next_sequence, waiting.type, waiting.data)
             file.append(encode_line(event.sequence, waiting.type_json, waiting.data_json))
+            self._file = file
+            self._next_sequence += 1  # only now: the whole line is with the operating system (S6)
         except BaseException:
+            file.forget()  # half a repair, a refused history: the next append looks at the disk itself (S6)
             if self._file is None:
                 file.close()  # nothing of ours is in it yet: the next append starts from the path again
             raise
-        self._file = file
-        self._next_sequence += 1  # only now: the whole line is with the operating system (S6)
         return event
         # END SOLUTION
 
@@ -248,9 +256,12 @@ class _LogFile:
             )
         return on_disk.st_size == self._size
 
+    def forget(self) -> None:
+        """Be sure of nothing any more, so that the next append reads the file again."""
+        self._size = None
+
     def read(self) -> bytes:
         """Return every byte, and remember that this is the file we know."""
-        self._size = None
         os.lseek(self._fd, 0, os.SEEK_SET)
         pieces = []
         while piece := os.read(self._fd, 1 << 20):
@@ -261,12 +272,10 @@ class _LogFile:
 
     def append(self, line: bytes) -> None:
         """Hand the line over in one write; take it back whole if that fails (S6, S9)."""
-        before, self._size = self._size or 0, None
+        before = self._size or 0
         try:
             written = os.write(self._fd, line)
-            while written < len(
-                line
-            ):  # a short write is no error: the disk may take the rest, or say why not
+            while written < len(line):  # a short write is no error: the disk takes the rest, or says why not
                 written += os.write(self._fd, line[written:])
         except BaseException:
             self._take_back(line, before)
@@ -321,11 +330,15 @@ def _keep_torn_bytes(path: Path, offset: int, torn: bytes) -> None:
         except FileExistsError:
             attempt += 1
             name = path.with_name(f"{path.name}.torn-{offset}-{attempt}")
-    with open(copy, "wb") as file:  # noqa: PTH123 — a descriptor, not a path
-        file.write(torn)
-        file.flush()
-        os.fsync(copy)
-    _sync_folder(path.parent)
+    try:
+        with open(copy, "wb") as file:  # noqa: PTH123 — a descriptor, not a path
+            file.write(torn)
+            file.flush()
+            os.fsync(copy)
+        _sync_folder(path.parent)
+    except BaseException:
+        name.unlink()  # a full disk: nothing is cut yet, and half a copy would only mislead
+        raise
 
 
 def _sync_folder(folder: Path) -> None:
