@@ -76,7 +76,7 @@ class Children:
         """Remember how a child was lost: some ends are final for the whole submission."""
         self._timeouts += lost.reason == "timeout"
         if lost.reason not in ("crash", "memory", "timeout") or self._timeouts >= self.box.limits.timeouts:
-            self.out_of_play = lost
+            self.out_of_play = ChildLost("timeout", _NOT_RUN) if lost.reason == "timeout" else lost
 
     async def _start(self, *, faults: bool) -> Channel:
         child = sandbox.start(self.box, self._package, faults=faults, host=self._host)
@@ -95,6 +95,7 @@ class Children:
         return channel
 
 
+_NOT_RUN = Text("前面的测试超时太多，这一项没有运行", "not run: too many tests before it ran out of time")
 _SLOW_IMPORT = Text("导入代码迟迟没有结束", "importing the code did not end in time")
 
 

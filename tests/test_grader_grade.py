@@ -219,6 +219,20 @@ class JsonlSessionStore(Plain):
     assert [found.status for found in findings_of([is_first] * 3, files)] == ["pass", "fail", "pass"]
 
 
+def test_a_check_that_was_not_run_says_so():
+    """After too many time-outs the rest fails at once, and nobody is told of a call that was never made."""
+    never = (
+        PLAIN_STORE + "class JsonlSessionStore(Plain):\n    async def read(self):\n        while True: pass"
+    )
+    limits = Limits(call_seconds=0.3, timeouts=2)
+
+    async def run(lab):
+        await lab.store().read()
+
+    said = [found.message.en for found in findings_of([run] * 3, {"__init__.py": never.encode()}, limits)]
+    assert [text.startswith("Not run:") for text in said] == [False, False, True]
+
+
 def test_when_the_time_of_a_submission_is_spent_the_rest_fails_at_once():
     """A spent budget leaves no check waiting for its own limit."""
 
