@@ -77,9 +77,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
 
 
 def modules(*rooms: str) -> list[Path]:
-    """List the Python files of some folders, but for the mutants: those are wrong on purpose."""
+    """List the Python files of some folders, but for what is wrong on purpose, and a learner's own tests."""
     paths = (path for room in rooms for path in sorted((ROOT / room).rglob("*.py")))
-    return [path for path in paths if not {"mutants", "sample-class", "__pycache__"} & set(path.parts)]
+    return [
+        path for path in paths if not {"mutants", "sample-class", "my-tests", "__pycache__"} & set(path.parts)
+    ]
 
 
 @cache
