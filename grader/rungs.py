@@ -114,9 +114,10 @@ def works(rung: Rung) -> bool:
 
 
 _PROBE = """
-import asyncio, sys
+import asyncio, subprocess, sys
 open(sys.argv[1]).close()
 open("probe", "x").close()
+subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)  # a lab's own commands start it anew
 sys.exit(sys.prefix != sys.argv[2])  # out of reach, an interpreter quietly takes another one's library
 """
 

@@ -33,7 +33,7 @@ LOOKING = [
     {"name": "first", "argv": ["../look", "first"], "min_tests": 0},
     {"name": "second", "argv": ["../look", "second", "{acceptance}"], "min_tests": 0},
 ]
-QUICK_LIMITS = {"agent_seconds": 20, "command_seconds": 2, "output_bytes": 2048}
+QUICK_LIMITS = {"agent_seconds": 60, "command_seconds": 30, "output_bytes": 2048}
 _SYSTEM_FOLDERS = ("/usr/", "/bin/")
 _LOOK = """\
 #!/bin/sh

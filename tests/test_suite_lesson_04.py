@@ -15,6 +15,7 @@ import pytest
 
 from grader.grade import grade_handin
 from grader.intake import take
+from grader.outcome import LessonOutcome
 from grader.settings import load_settings
 from grader.suites import load_suite
 from grader.suites.check import Check
@@ -25,18 +26,27 @@ STARTER = kit_root() / "assets" / "sample-class" / "untouched-starter"
 LOOP_TESTS = ("assets/issue-garden-lab/loop_tests", "assets/lesson-04-state/loop_tests")
 
 
-@pytest.mark.parametrize("check", SUITE.checks, ids=lambda check: check.id)
-def test_check(check: Check, request: pytest.FixtureRequest):
-    """The target keeps the rules that this check is about."""
-    target = request.config.getoption("--target")
+@pytest.fixture(scope="module")
+def outcome(request: pytest.FixtureRequest) -> LessonOutcome:
+    """Grade the target on the checks that were asked for, all in one box, as every verdict is made."""
+    chosen = [
+        item.callspec.params["check"] for item in request.session.items if "outcome" in item.fixturenames
+    ]
     seed = request.config.getoption("--seed") or secrets.token_hex(8)
-
-    _, outcome = grade_handin(take(target_folder(target), "04"), [check], load_settings(), seed=seed)
-
-    found = outcome.tests[0].finding
-    assert found.status == "pass", f"{check.title.en}\n{found}\n{check.hint.en}\n(--seed {seed})"
+    target = target_folder(request.config.getoption("--target"))
+    return grade_handin(take(target, "04"), chosen, load_settings(), seed=seed)[1]
 
 
+@pytest.mark.both_directions
+@pytest.mark.parametrize("check", SUITE.checks, ids=lambda check: check.id)
+def test_check(check: Check, outcome: LessonOutcome):
+    """The target keeps the rules that this check is about."""
+    [found] = [test.finding for test in outcome.tests if test.check.id == check.id]
+
+    assert found.status == "pass", f"{check.title.en}\n{found}\n{check.hint.en}\n(--seed {outcome.seed})"
+
+
+@pytest.mark.both_directions
 def test_the_starter_passes_the_guards_and_nothing_else():
     """The eight guards pass; everything that needs a removed body says "not implemented"; no points are earned."""
     _, outcome = grade_handin(take(STARTER, "04"), SUITE.checks, load_settings())
