@@ -84,9 +84,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Whose code a lab runs: ``holds`` solution, starter, edited or none (no overlay yet), and what it was made for.
+    """Whose code a lab runs: ``holds`` solution, starter, edited, none (no overlay yet) or no-repository (no .git of its own).
 
-    ``problem`` says what Git could not tell.
+    ``made_for`` is starter, solution or unknown; ``problem`` says what could not be told.
     """
 
     holds: str
@@ -98,18 +98,22 @@ def code_of(lab: Path) -> Code | None:
     """Look whose code stands in a lab; None where there is no lab."""
     if not lab.is_dir():
         return None
-    holds = lab_folder.code_in(lab)
     if not (lab / ".git").exists():
-        return Code(holds, "unknown", f"{lab.name}: has no .git of its own; reset it")
+        return Code("no-repository", "unknown")
     try:
-        return Code(holds, lab_folder.made_for(lab))
-    except lab_folder.LabFolderError as error:
-        return Code(holds, "unknown", str(error))
+        return Code(lab_folder.code_in(lab), lab_folder.made_for(lab))
+    except (lab_folder.LabFolderError, workspace.WorkspaceError, OSError) as error:
+        return Code("edited", "unknown", str(error))
 
 
-def code_to_lay(wanted: str) -> str:
-    """Return what a fresh lab is made from: starter or solution. A folder's own code is laid down by the grader only."""
-    return wanted if wanted in lab_folder.CODES else lab_folder.CODES[0]
+def code_to_lay(lab: Path, wanted: str | None = None) -> str:
+    """Return what a fresh lab is made from: what is wanted, else what the old one was made from, else the learner's choice.
+
+    Starter or solution; any other code is laid down by the grader only.
+    """
+    code = code_of(lab)
+    candidates = (wanted, code and code.made_for, workspace.target(), lab_folder.CODES[0])
+    return next(one for one in candidates if one in lab_folder.CODES)
 
 
 def lay_overlay(lab: Path, code: str) -> None:

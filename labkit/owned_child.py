@@ -103,6 +103,11 @@ class OwnedChild:
         with suppress(OSError):
             self._process.stdin.close()
 
+    def end(self) -> None:
+        """End it, and wait until nothing of it is left. Blocks: not for the event loop's own thread."""
+        self.stop()
+        self._process.wait()
+
     def _thread(self, target: Callable[..., None], *args: Any) -> threading.Thread:
         made = threading.Thread(target=target, args=args, name="owned child", daemon=True)
         made.start()

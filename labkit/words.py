@@ -40,10 +40,12 @@ def language() -> str:
     """Return the language in use, ``zh`` or ``en``."""
     if _chosen:
         return _chosen[0]
-    for part in reversed(Path(os.environ.get("JPY_SESSION_NAME", "")).parts):
-        if part in LANGUAGES:
-            return part
-    return workspace.language()
+    return _of_notebook(os.environ.get("JPY_SESSION_NAME", "")) or workspace.language()
+
+
+@cache
+def _of_notebook(path: str) -> str:
+    return next((part for part in reversed(Path(path).parts) if part in LANGUAGES), "")
 
 
 def t(key: str, **fields: object) -> str:

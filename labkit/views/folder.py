@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -16,7 +17,7 @@ from labkit import workspace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-MOST_ENTRIES = 500
+MOST_ENTRIES = 2500
 """A longer tree is cut here, and says so."""
 REMEMBERED_BYTES = 64 * 1024
 """Files up to this size are remembered whole, so that their changed lines can be shown."""
@@ -47,11 +48,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Everything below a folder, parents before children. ``exists`` is false when there is no such folder."""
+    """Everything below a folder, parents before children. ``exists`` is false when there is no such folder.
+
+    ``latest`` is the file that was written last, empty when there is none.
+    """
 
     exists: bool
     entries: tuple[Entry, ...] = ()
     cut: bool = False
+    latest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +105,11 @@ def remember(folder: Path, only: Sequence[str] = ()) -> Moment:
     """Take note of every file below the folder, to compare with later; ``only`` names the parts of it that count."""
     signatures: dict[str, tuple[int, int, int]] = {}
     contents: dict[str, bytes] = {}
-    for path, name, status in islice(_walk(folder, only), MOST_ENTRIES):
+    for name, status in islice(_walk(folder, only), MOST_ENTRIES):
         signatures[name] = _signature(status)
         if stat.S_ISREG(status.st_mode) and status.st_size <= REMEMBERED_BYTES:
             try:
-                contents[name] = path.read_bytes()
+                contents[name] = (folder / name).read_bytes()
             except OSError:  # no content to compare with: the file view will say why it cannot be read
                 continue
     return Moment(signatures, contents)
@@ -117,13 +122,15 @@ def tree(folder: Path, since: Moment, only: Sequence[str] = ()) -> Tree:
     found = list(islice(_walk(folder, only), MOST_ENTRIES + 1))
     entries = [
         Entry(name, _kind(status), status.st_size, _change(name, status, since))
-        for _, name, status in found[:MOST_ENTRIES]
+        for name, status in found[:MOST_ENTRIES]
     ]
     names = {entry.path for entry in entries}
     if len(found) <= MOST_ENTRIES:
         entries += [Entry(name, "file", 0, Change.GONE) for name in since.signatures if name not in names]
     entries.sort(key=lambda entry: entry.path.split("/"))
-    return Tree(exists=True, entries=tuple(entries), cut=len(found) > MOST_ENTRIES)
+    times = ((status.st_mtime_ns, name) for name, status in found if stat.S_ISREG(status.st_mode))
+    latest = max(times, default=(0, ""))[1]
+    return Tree(exists=True, entries=tuple(entries), cut=len(found) > MOST_ENTRIES, latest=latest)
 
 
 def file_view(folder: Path, name: str, since: Moment) -> FileView:
@@ -200,21 +207,29 @@ def _opcodes(was: list[str], now: list[str]) -> Sequence[tuple[str, int, int, in
     ]
 
 
-def _walk(folder: Path, only: Sequence[str]) -> Iterator[tuple[Path, str, os.stat_result]]:
-    """Yield what stands below the folder, without following links; what vanishes meanwhile is left out."""
-    for parent, folders, files in os.walk(folder):
-        if only and parent == os.fspath(folder):
-            folders[:] = [name for name in folders if name in only]
-            files = [name for name in files if name in only]  # noqa: PLW2901 - what `folders` is cut to by walk's own rule
-        folders.sort()
-        for base in sorted(folders + files):
-            if base == ".gitkeep":  # says only that Git keeps no empty folder
-                continue
-            path = Path(parent, base)
-            try:
-                yield path, path.relative_to(folder).as_posix(), path.lstat()
-            except OSError:
-                continue
+def _walk(folder: Path, only: Sequence[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what stands below the folder, parents first, without following links; what vanishes meanwhile is left out.
+
+    Plain names and one look each: a folder of a thousand files is walked at every change.
+    """
+    waiting = [""]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            with os.scandir(folder / parent) as listing:
+                found = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        below = []
+        for entry in found:
+            name = f"{parent}{entry.name}"
+            if entry.name == ".gitkeep" or (only and not parent and name not in only):
+                continue  # a placeholder says only that Git keeps no empty folder
+            with suppress(OSError):
+                yield name, entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(f"{name}/")
+        waiting += reversed(below)
 
 
 def _kind(status: os.stat_result) -> str:

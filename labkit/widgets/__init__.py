@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import lab_actions, views, workspace
+from labkit import views, workspace
 from labkit.widgets.check import Check
 from labkit.widgets.control_room import ControlRoom
 from labkit.widgets.crash_matrix import CrashMatrix, RefusalTable
@@ -54,10 +54,11 @@ def state_files(folder: Path | str | None = None) -> StateFiles:
 def control_room(lab: Path | str | None = None, code: str | None = None) -> ControlRoom:
     """Return the control room of a lab (default ``workspace/issue-garden-lab``), which need not be there yet.
 
-    ``code`` is what a lab that it makes is laid down with: ``starter`` or ``solution``; default is the learner's choice.
+    ``code`` is what a lab that it makes is laid down with: ``starter`` or ``solution``; default is what the old one was
+    made from, else the learner's choice.
     """
     folder = Path(lab).absolute() if lab else workspace.kit_root() / "workspace" / "issue-garden-lab"
-    return ControlRoom(folder, lab_actions.code_to_lay(code or workspace.target()))
+    return ControlRoom(folder, code)
 
 
 def phase_diagram(state: Mapping[str, Any] | Path | str) -> PhaseDiagram:

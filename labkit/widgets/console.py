@@ -64,6 +64,7 @@ class Console(ipywidgets.VBox):
             refusal: asyncio.Future[Answer] = loop.create_future()
             refusal.set_result(Answer(refused=self.status.text))
             return refusal
+        self._stopped = False
         self._show_busy(what)
         self.status.text = t("room.running", what=what)
         self.task = loop.create_task(self._carry_out(what, work, say))
@@ -72,8 +73,8 @@ class Console(ipywidgets.VBox):
     async def run(self, command: Command) -> Answer:
         """Run a command as part of a piece of work."""
         await asyncio.to_thread(lab_actions.environment)  # the first time, it looks for Node
-        self._runs, self._stopped = self._runs + 1, False
-        self.answer.view = {}
+        self._runs += 1
+        self.answer.view = parts.panel_trait((), ())
         self._child = child = lab_actions.begin(command, self._heard)
         try:
             answer = lab_actions.answer_of(await child.ended(), command)
@@ -101,7 +102,7 @@ class Console(ipywidgets.VBox):
         self._before()
         try:
             answer = await work()
-            self.status.text = answer.refused or say(answer) or self._how_it_ended(what, answer, began)
+            self.status.text = answer.refused or self._how_it_ended(what, answer, began, say)
         except Exception as error:  # noqa: BLE001 - whatever a lab's disk, Git or files come up with is said in words
             self.status.text = t("room.failed", what=what, error=parts.in_one_line(error))
             answer = Answer(refused=self.status.text)
@@ -110,10 +111,12 @@ class Console(ipywidgets.VBox):
         await self._after()
         return answer
 
-    def _how_it_ended(self, what: str, answer: Answer, began: float) -> str:
-        seconds = f"{time.monotonic() - began:.1f}"
+    def _how_it_ended(self, what: str, answer: Answer, began: float, say: Callable[[Answer], str]) -> str:
         if self._stopped:
             return t("room.stopped", what=what)
+        if said := say(answer):
+            return said
+        seconds = f"{time.monotonic() - began:.1f}"
         if answer.signal is not None:
             return t("room.killed", what=what, signal=answer.signal, seconds=seconds)
         return t("room.ended", what=what, code=answer.exit_code, seconds=seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-_KINDS = (
-    ("task", ("task", "task-name", "task-spacing", "back-to-inbox")),
-    ("ground", ("contract", "head", "tree")),
-    ("phase", ("phase-claiming", "phase-agent_running", "phase-agent_finished")),
-    ("delete", ("delete-claim", "delete-facts", "delete-state")),
-    ("damage", ("half-state", "event-type", "event-time")),
-)
+    from labkit.widgets.console import Work
 
 
 class Dial(parts.Slider, SpinePart):
@@ -40,9 +34,17 @@ class Dial(parts.Slider, SpinePart):
 class ControlRoom(ipywidgets.VBox):
     """Acts on one lab. Each click has an awaitable form that takes the same way."""
 
-    kinds = tuple(lab_actions.TAMPERINGS)
+    GROUPS = (
+        ("task", ("task", "task-name", "task-spacing", "back-to-inbox")),
+        ("ground", ("contract", "head", "tree")),
+        ("phase", ("phase-claiming", "phase-agent_running", "phase-agent_finished")),
+        ("delete", ("delete-claim", "delete-facts", "delete-state")),
+        ("damage", ("half-state", "event-type", "event-time")),
+    )
+    """What can be changed behind the runner's back, as the list groups it."""
+    kinds = tuple(kind for _, kinds in GROUPS for kind in kinds)
 
-    def __init__(self, lab: Path, code: str) -> None:
+    def __init__(self, lab: Path, code: str | None) -> None:
         self.lab, self.code = lab, code
         self._tampering: lab_actions.Tampering | None = None
         self._code: lab_actions.Code | None = None
@@ -59,17 +61,15 @@ class ControlRoom(ipywidgets.VBox):
 
     def make(self) -> Awaitable[Answer]:
         """Lay a lab down where there is none."""
-        command = lab_actions.new_command(self.lab, self.code)
-        return self.console.begin(t("room.make"), lambda: self.console.run(command))
+        return self.console.begin(t("room.make"), lambda: self._lay(lab_actions.new_command))
 
     def lay_overlay(self) -> Awaitable[Answer]:
         """Copy lesson 04's files into a lab that has only those of the lessons before."""
-        return self.console.begin(t("room.overlay"), self._lay_overlay, lambda _answer: t("room.laid"))
+        return self._in_lab(t("room.overlay"), self._lay_overlay, lambda _answer: t("room.laid"))
 
     def interrupt(self) -> Awaitable[Answer]:
         """Claim the first task and end at the checkpoint, on purpose."""
-        command = lab_actions.round_command(self.lab, interrupt=True)
-        return self.console.begin(t("room.interrupt"), lambda: self.console.run(command))
+        return self._round(t("room.interrupt"), interrupt=True)
 
     def resume(self) -> Awaitable[Answer]:
         """Run a round. That it resumes is not said here: the runner reads it from the disk."""
@@ -87,7 +87,7 @@ class ControlRoom(ipywidgets.VBox):
         if number < 1:
             raise ValueError(f"crash_at: no operation {number}; they are counted from 1")
         crashing = lab_actions.crashing_command(self.lab, number, halfway=halfway)
-        return self.console.begin(
+        return self._in_lab(
             t("room.crash"),
             lambda: self._run_within(crashing),
             lambda answer: views.crash_sentence(number, answer.struck),
@@ -98,21 +98,19 @@ class ControlRoom(ipywidgets.VBox):
         if kind not in self.kinds:
             raise LookupError(f"tamper: no kind {kind!r}; choose one of {', '.join(self.kinds)}")
         what = t(f"tamper.{kind}")
-        return self.console.begin(
+        return self._in_lab(
             what, lambda: self._tamper(kind), lambda answer: _touched("tampered", answer, what)
         )
 
     def put_back(self) -> Awaitable[Answer]:
         """Undo the last tampering, byte for byte."""
-        return self.console.begin(
+        return self._in_lab(
             t("room.put-back"), self._put_back, lambda answer: _touched("was-put-back", answer)
         )
 
     def reset(self) -> Awaitable[Answer]:
         """Set the lab aside under its time, and lay a fresh one down."""
-        command = lab_actions.reset_command(self.lab, self._code_to_lay())
-        self._tampering = None
-        return self.console.begin(t("room.reset"), lambda: self.console.run(command))
+        return self.console.begin(t("room.reset"), lambda: self._lay(lab_actions.reset_command))
 
     def stop(self) -> None:
         """End what is running, with everything that it started."""
@@ -120,12 +118,17 @@ class ControlRoom(ipywidgets.VBox):
 
     async def operations(self) -> list[dict[str, Any]]:
         """Return what the next round does to the disk, found out on a copy: ``op``, ``path``, ``to``, ``size``."""
-        with ExitStack() as stack:
+        stack = ExitStack()
+        try:
             command = await asyncio.to_thread(stack.enter_context, lab_actions.rehearsal(self.lab))
             child = lab_actions.begin(command, lambda _child: None)
-            stack.callback(child.stop)
+            stack.callback(child.end)
             await child.ended()
             return lab_actions.changes(command)
+        finally:
+            await asyncio.to_thread(
+                stack.close
+            )  # when it was cancelled: the child first, then the copy it works in
 
     async def settled(self) -> None:
         """Wait until nothing is running, and show what is on disk then."""
@@ -146,9 +149,21 @@ class ControlRoom(ipywidgets.VBox):
     def _tasks(self) -> list[asyncio.Task[Any]]:
         return [task for task in (self.console.task, self._learning, self._counting) if task]
 
-    def _round(self, what: str) -> Awaitable[Answer]:
-        command = lab_actions.round_command(self.lab)
-        return self.console.begin(what, lambda: self.console.run(command))
+    def _in_lab(
+        self, what: str, work: Work, say: Callable[[Answer], str] = lambda _answer: ""
+    ) -> Awaitable[Answer]:
+        """Begin a piece of work that needs a lab; where there is none, that is the answer."""
+
+        async def carry_out() -> Answer:
+            if not self.lab.is_dir():
+                return Answer(refused=t("room.no-lab", folder=views.shown_path(self.lab)))
+            return await work()
+
+        return self.console.begin(what, carry_out, say)
+
+    def _round(self, what: str, *, interrupt: bool = False) -> Awaitable[Answer]:
+        command = lab_actions.round_command(self.lab, interrupt=interrupt)
+        return self._in_lab(what, lambda: self.console.run(command))
 
     async def _run_within(self, commands: AbstractContextManager[lab_actions.Command]) -> Answer:
         with commands as command:
@@ -165,13 +180,15 @@ class ControlRoom(ipywidgets.VBox):
         paths, self._tampering = self._tampering.paths, None
         return Answer(paths=paths)
 
-    async def _lay_overlay(self) -> Answer:
-        await asyncio.to_thread(lab_actions.lay_overlay, self.lab, self._code_to_lay())
-        return Answer()
+    async def _lay(self, command: Callable[[Path, str], lab_actions.Command]) -> Answer:
+        code = await asyncio.to_thread(lab_actions.code_to_lay, self.lab, self.code)
+        self._tampering = None
+        return await self.console.run(command(self.lab, code))
 
-    def _code_to_lay(self) -> str:
-        """Stay with the code that the lab was made from; a fresh one gets what the notebook is on."""
-        return lab_actions.code_to_lay(self._code.made_for if self._code else self.code)
+    async def _lay_overlay(self) -> Answer:
+        code = await asyncio.to_thread(lab_actions.code_to_lay, self.lab, self.code)
+        await asyncio.to_thread(lab_actions.lay_overlay, self.lab, code)
+        return Answer()
 
     # --- around each of them ---
 
@@ -193,7 +210,7 @@ class ControlRoom(ipywidgets.VBox):
 
     async def _learn_code(self) -> None:
         self._code = code = await asyncio.to_thread(lab_actions.code_of, self.lab)
-        key = "no-lab" if code is None else "no-spine" if code.holds == "none" else f"code-{code.holds}"
+        key = f"code-{code.holds}" if code else "no-lab"
         said = t(f"room.{key}", folder=views.shown_path(self.lab), chosen=code.made_for if code else "")
         self.notice.text = f"{said} {code.problem}" if code and code.problem else said
         self.make_button.layout.display = None if code is None else "none"
@@ -271,7 +288,7 @@ class ControlRoom(ipywidgets.VBox):
     def _tamper_controls(self) -> ipywidgets.Widget:
         groups = [
             [t(f"tamper.group-{name}"), [[kind, t(f"tamper.{kind}")] for kind in kinds]]
-            for name, kinds in _KINDS
+            for name, kinds in self.GROUPS
         ]
         self.kind = parts.Select(label=t("room.tamper-with"), groups=groups, value="task")
         tamper = parts.button(t("room.tamper"), lambda: self.tamper(self.kind.value))

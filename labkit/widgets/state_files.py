@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
@@ -10,7 +11,7 @@ import ipywidgets
 from labkit import views
 from labkit.watch import Watch
 from labkit.widgets import parts
-from labkit.words import t
+from labkit.words import language, t
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ class StateFiles(ipywidgets.VBox):
     def look(self) -> None:
         """Read the folder and draw what is there."""
         tree = views.tree(self.folder, self._since, self.only)
-        shown = self.files.chosen or _latest(self.folder, tree)
+        shown = self.files.chosen or tree.latest
         view = (
             views.file_view(self.folder, shown, self._since)
             if shown
@@ -62,19 +63,16 @@ class StateFiles(ipywidgets.VBox):
 
 
 def _entry(entry: views.Entry) -> dict[str, Any]:
-    is_file, change = entry.kind == "file", entry.change  # what is in a folder says what changed there
-    badge = t(f"files.{change}") if is_file and change is not views.Change.SAME else ""
-    size = t("files.size", n=entry.size) if is_file and change is not views.Change.GONE else ""
-    return {**asdict(entry), "size": size, "badge": badge}
+    sized = entry.kind == "file" and entry.change is not views.Change.GONE
+    return {
+        "path": entry.path,
+        "kind": entry.kind,
+        "change": entry.change,
+        "size": _size(entry.size, language()) if sized else "",
+        "badge": "" if entry.change is views.Change.SAME else t(f"files.{entry.change}"),
+    }
 
 
-def _latest(folder: Path, tree: views.Tree) -> str:
-    """Return the file that was written last: what an action did is what one wants to see."""
-    times = {}
-    for entry in tree.entries:
-        if entry.kind == "file" and entry.change is not views.Change.GONE:
-            try:
-                times[entry.path] = (folder / entry.path).stat().st_mtime_ns
-            except OSError:  # it vanished after the listing
-                continue
-    return max(times, key=lambda path: times[path], default="")
+@lru_cache(maxsize=4096)
+def _size(size: int, _language: str) -> str:
+    return t("files.size", n=size)

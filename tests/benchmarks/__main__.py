@@ -69,7 +69,7 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
-    yield "slider", commands.slider_redraw()
+    yield from (("browser", commands.in_the_browser(*figure)) for figure in commands.BROWSER_FIGURES)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,12 @@ from pathlib import Path
 from tests.benchmarks.measure import Row, Spread
 
 KIT = Path(__file__).resolve().parents[2]
-SLIDER_FIGURES = KIT / "out/browser/slider-redraw.json"
-"""Left by the browser test: `{"p95_ms": 31.5, "bytes": 1048576}`."""
+BROWSER_FIGURES = (
+    ("slider to redraw", "a 1 MB file in Chromium", "slider-redraw.json", 50),
+    ("click to first line", "the control room in Chromium", "first-line.json", 300),
+    ("write to mark on the page", "1,000 files in Chromium", "thousand-files.json", 200),
+)
+"""What the browser tests leave in out/browser, each as `{"p95_ms": 31.5, …}`: name, base, file, target in milliseconds."""
 
 
 def time_verify(rounds: int) -> Row:
@@ -33,12 +37,12 @@ def time_verify(rounds: int) -> Row:
     return Row(name, base, "s", Spread.of(figures), at_most=2, gates=False)
 
 
-def slider_redraw() -> Row:
-    """Report the slider's figure as the browser test last left it."""
-    name, base = "slider to redraw, 95th percentile", "a 1 MB file in Chromium"
+def in_the_browser(name: str, base: str, file: str, at_most: int) -> Row:
+    """Report the 95th percentile, in milliseconds, that a browser test last left in ``file``."""
+    name = f"{name}, 95th percentile"
     try:
-        milliseconds = float(json.loads(SLIDER_FIGURES.read_bytes())["p95_ms"])
+        milliseconds = float(json.loads((KIT / "out" / "browser" / file).read_bytes())["p95_ms"])
     except FileNotFoundError:
         note = "not measured: run the browser test first"
-        return Row(name, base, "ms", None, at_most=50, gates=False, note=note)
-    return Row(name, base, "ms", Spread.of([milliseconds]), at_most=50, gates=False)
+        return Row(name, base, "ms", None, at_most=at_most, gates=False, note=note)
+    return Row(name, base, "ms", Spread.of([milliseconds]), at_most=at_most, gates=False)

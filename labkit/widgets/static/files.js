@@ -22,6 +22,35 @@ function entry(choose, { path, kind, size, change, badge }, chosen) {
   );
 }
 
+/** Puts entries into a list and touches only what differs: a lab may hold a thousand files. */
+function updater(list, choose) {
+  let rows = new Map();
+  return (entries, shown) => {
+    const next = new Map();
+    for (const one of entries) {
+      const key = `${one.path === shown} ${JSON.stringify(one)}`;
+      const before = rows.get(one.path);
+      next.set(one.path, before?.key === key ? before : { key, item: entry(choose, one, shown) });
+    }
+    const kept = new Set([...next.values()].map(({ item }) => item));
+    let at = list.firstChild;
+    const skipStale = () => {
+      while (at && !kept.has(at)) {
+        const stale = at;
+        at = at.nextSibling;
+        stale.remove();
+      }
+    };
+    for (const { item } of next.values()) {
+      skipStale();
+      if (item === at) at = at.nextSibling;
+      else list.insertBefore(item, at);
+    }
+    skipStale();
+    rows = next;
+  };
+}
+
 const SIGNS = { new: "+", gone: "−", same: " " };
 
 function line({ number, text, change }) {
@@ -60,6 +89,7 @@ function render({ model, el }) {
     model.set("chosen", path);
     model.save_changes();
   }
+  const update = updater(list, choose);
   following.addEventListener("change", () => choose(following.checked ? "" : model.get("view").shown));
 
   return follow(model, ["view"], () => {
@@ -68,8 +98,9 @@ function render({ model, el }) {
     const focused = list.contains(document.activeElement)
       ? document.activeElement.closest("li").dataset.path
       : null;
-    list.replaceChildren(...view.entries.map((one) => entry(choose, one, view.shown)));
-    if (focused) list.querySelector(`[data-path="${CSS.escape(focused)}"] button`)?.focus();
+    update(view.entries, view.shown);
+    if (focused && !list.contains(document.activeElement))
+      list.querySelector(`[data-path="${CSS.escape(focused)}"] button`)?.focus();
     following.checked = !view.pinned;
     title.textContent = view.shown || view.sentence;
     note.textContent = view.note;
