@@ -88,6 +88,15 @@ def test_code_that_is_not_written_gets_the_step_to_write_as_its_next():
     assert "Look at the disk first" not in result.stdout
 
 
+def test_code_that_does_not_load_gets_no_hint_about_what_it_stores(tmp_path):
+    """The message says to make Python accept the file; the hint of a check is about code that runs."""
+    folder = shutil.copytree(SAMPLES / "right", tmp_path / "mine")
+    (folder / "lesson_22" / "session_store.py").write_text("def scan(:", "utf-8")
+    shown = run(cli.verify, "--lesson", "22", "--target", folder, "--lang", "en").stdout
+    assert "Make Python accept this file first" in " ".join(shown.split())
+    assert "Next step" not in shown
+
+
 def test_extended_tests_that_passed_are_shown_on_request():
     """Without --all they are only counted."""
     shown = run(cli.verify, "--target", "solution", "--lang", "en", "--all").stdout

@@ -90,9 +90,10 @@ def _show_first_failure(console: Console, lesson: LessonOutcome, language: Langu
         lines.append(Line(getattr(failed.finding.message, language)))
     if failed.finding.place:
         lines.append(Line(say("place", language, place=failed.finding.place)))
-    unwritten = failed.finding.reason == "not-implemented"
-    hint = say("write-next", language) if unwritten else getattr(failed.check.hint, language)
-    lines.append(Line(say("hint", language, hint=hint)))
+    if failed.finding.reason == "not-implemented":
+        lines.append(Line(say("hint", language, hint=say("write-next", language))))
+    elif failed.finding.reason == "fail":  # for code that does not load or end, the message has the next step
+        lines.append(Line(say("hint", language, hint=getattr(failed.check.hint, language))))
     console.print()
     for line in lines:
         console.print(line)
