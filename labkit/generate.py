@@ -110,7 +110,10 @@ def generated(root: Path, tree: Tree) -> dict[str, bytes]:
 
 
 def stale(root: Path, tree: Tree) -> list[str]:
-    """Return the paths, relative to ``root``, that differ from what the source gives, or should not be there."""
+    """Return the paths, relative to ``root``, that differ from what the source gives, or should not be there.
+
+    The record of what was generated is one of them: with an old one, a learner's own edit could not be told.
+    """
     made, target = generated(root, tree), root / tree.target
     present = {
         path.relative_to(target).as_posix()
@@ -118,7 +121,10 @@ def stale(root: Path, tree: Tree) -> list[str]:
         if path.is_file() and "__pycache__" not in path.parts
     }
     wrong = {name for name in made.keys() & present if (target / name).read_bytes() != made[name]}
-    return sorted(f"{tree.target}/{name}" for name in wrong | (made.keys() ^ present))
+    differing = sorted(f"{tree.target}/{name}" for name in wrong | (made.keys() ^ present))
+    record = _load_record(root)
+    known = all(record.get(f"{tree.target}/{name}") == _digest(raw) for name, raw in made.items())
+    return differing if known else [*differing, _RECORD]
 
 
 def write(root: Path, tree: Tree, *, force: bool = False) -> list[str]:
@@ -193,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     trees = [tree for tree in TREES if (root / tree.source).is_dir()]
     try:
         if options.check:
-            names = [name for tree in trees for name in stale(root, tree)]
+            names = list(dict.fromkeys(name for tree in trees for name in stale(root, tree)))
         else:
             names = [name for tree in trees for name in write(root, tree, force=options.force)]
     except GenerateError as problem:

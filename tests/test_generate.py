@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,14 @@ def test_a_file_that_left_the_solution_leaves_the_starter(root: Path) -> None:
     assert stale(root, TREE) == ["starter/lesson_22/given.py"]
     write(root, TREE)
     assert not (root / "starter/lesson_22/given.py").exists()
+
+
+def test_an_old_record_is_named_by_the_check(root: Path) -> None:
+    """A record that was merged by hand, or not at all, would take the kit's own file for a learner's edit."""
+    write(root, TREE)
+    record = root / "starter" / ".generated.json"
+    record.write_text(re.sub('": "[0-9a-f]{4}', '": "0000', record.read_text("utf-8")), "utf-8")
+    assert stale(root, TREE) == ["starter/.generated.json"]
 
 
 def test_a_stray_file_is_named_by_the_check(root: Path) -> None:
