@@ -128,7 +128,7 @@ class Trial:
             found = Text("没有这个文件", "it is missing")
         except OddFileError:
             found = Text("它不是普通文件", "it is no plain file")
-        raise self.failure(Text("日志文件在磁盘上", "the log is a file on disk"), found)
+        raise self.failure(Text(f"磁盘上有文件 {name}", f"{name} is a file on disk"), found)
 
     def disk_holds(self, lab: Lab, expected: Sequence[Event], name: str = "events.jsonl") -> None:
         """Require exactly these records on disk, one ended line each, whatever their spacing and key order."""
