@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import sys
 from pathlib import Path
 from types import FrameType
@@ -142,3 +143,59 @@ def test_an_interrupt_at_any_line_leaves_a_history(tmp_path: Path):
             break
         assert isinstance(seen, KeyboardInterrupt)
     assert nth > 40
+
+
+def test_an_append_that_its_loop_dropped_is_reported(tmp_path: Path):
+    """Appends that never began because their loop closed are named when the store is used again; cancelled ones are not."""
+    store, told = JsonlSessionStore(tmp_path / "log.jsonl"), []
+
+    async def leave_waiting() -> None:
+        store.append("t", 1).cancel()
+        store.append("t", 2)
+
+    async def go_on() -> int:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _loop, context: told.append(context["message"])
+        )
+        return (await store.append("t", 3)).sequence
+
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(leave_waiting())
+    task.add_done_callback(lambda _: loop.stop())
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    loop.close()
+
+    assert asyncio.run(go_on()) == 1
+    assert len(told) == 1
+    assert "never began" in told[0]
+
+
+@pytest.mark.parametrize("deed", ["read", "append"])
+def test_a_pipe_is_refused_and_never_waited_for(tmp_path: Path, deed: str):
+    """A path that is a pipe is an error at once: its bytes may never come."""
+    path = tmp_path / "log.jsonl"
+    os.mkfifo(path)
+    store = JsonlSessionStore(path)
+
+    async def ask() -> object:
+        return await (store.read() if deed == "read" else store.append("t", {}))
+
+    with pytest.raises(OSError, match="not a regular file"):
+        asyncio.run(ask())
+
+
+def test_a_disk_that_takes_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A write of zero bytes, again and again, fails the append and leaves nothing behind."""
+    store = JsonlSessionStore(tmp_path / "log.jsonl")
+
+    async def append() -> int:
+        return (await store.append("t", {})).sequence
+
+    with monkeypatch.context() as full:
+        full.setattr(session_store.os, "write", lambda _fd, _data: 0)
+        with pytest.raises(OSError, match="takes no bytes"):
+            asyncio.run(append())
+
+    assert store.path.read_bytes() == b""
+    assert asyncio.run(append()) == 1

@@ -136,6 +136,7 @@ class JsonlSessionStore:
         """
         # BEGIN SOLUTION: 实现 JSONL 撕裂恢复 (implement JSONL torn-tail recovery) · 第 2 步：读取 (step 2: read)
         try:
+            _refuse_special_file(self.path)
             raw = self.path.read_bytes()
         except FileNotFoundError:
             return []
@@ -146,6 +147,7 @@ class JsonlSessionStore:
         """Queue one event and return its future result. Not ``async``: the call itself takes the place in line (S1).
 
         Cancelling the result before the write has begun drops the event; afterwards it is written whole (S8).
+        Await it before its event loop closes: what has not begun by then is dropped.
 
         Raises: TypeError, ValueError at once for a type or data that cannot be stored (S3, S4); RuntimeError when
         another event loop is using this store (S8). Awaiting the result raises OSError or CorruptLogError for what
@@ -171,9 +173,18 @@ class JsonlSessionStore:
             raise RuntimeError(
                 f"{self.path}: 另一个事件循环正在使用 (in use by another event loop); 每次只用一个 (use one at a time)"
             )
-        self._queue.clear()  # left by a loop that was closed first: never begun, and nobody can be told
+        self._report_never_begun(loop)
         self._loop = loop
         return loop
+
+    def _report_never_begun(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Drop what a closed loop left waiting, and say so: only who cancels is silent (S8)."""
+        while self._queue:
+            if not self._queue.popleft().result.cancelled():
+                what = "它的事件循环先关闭了，这次追加没有开始 (its event loop closed first: this append never began)"
+                loop.call_exception_handler(
+                    {"message": f"{self.path}: {what}; 关闭前先 await 它 (await it before the loop closes)"}
+                )
 
     def _write_next(self) -> None:
         """Write the oldest waiting append, tell its caller, and let the loop breathe before the next."""
@@ -238,6 +249,7 @@ class _LogFile:
 
     def __init__(self, path: Path) -> None:
         _make_private_folder(path.parent)
+        _refuse_special_file(path)
         self.path, self._name = path, str(path)
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, 0o600)
         self.close = weakref.finalize(self, os.close, self._fd)  # closed with the store, at the latest
@@ -275,8 +287,8 @@ class _LogFile:
         before = self._size or 0
         try:
             written = os.write(self._fd, line)
-            while written < len(line):  # a short write is no error: the disk takes the rest, or says why not
-                written += os.write(self._fd, line[written:])
+            if written < len(line):
+                _write_rest(self._fd, line[written:])
         except BaseException:
             self._take_back(line, before)
             raise
@@ -310,6 +322,25 @@ def _moved(code: int, path: Path, what: str) -> OSError:
     return OSError(
         code, f"{what}; 查明原因后用新的 store 打开 (find out why, then open it with a new store)", str(path)
     )
+
+
+def _refuse_special_file(path: Path) -> None:
+    """Stop before a pipe or a device, whose bytes may never come; a folder gets the system's own error."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(
+            errno.EINVAL, "不是普通文件 (not a regular file); 换一个路径 (choose another path)", str(path)
+        )
+
+
+def _write_rest(fd: int, rest: bytes) -> None:
+    """Go on after a short write, which is no error: the disk takes the rest, or says why not (S6)."""
+    while rest:
+        taken = os.write(fd, rest)
+        if not taken:
+            raise OSError(
+                errno.EIO, "磁盘一个字节也不收 (the disk takes no bytes); 检查磁盘 (check the disk)"
+            )
+        rest = rest[taken:]
 
 
 def _make_private_folder(folder: Path) -> None:
