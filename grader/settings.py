@@ -84,7 +84,9 @@ def load_settings(file: Path = DEFAULT_FILE) -> Settings:
     limits, points = raw.pop("limits", {}), raw.pop("points", {})
     by_lesson = _by_lesson(limits)
     wrong = [*raw, *_wrong_limits(limits), *_wrong_points(points)]
-    wrong += [name for lesson, table in by_lesson.items() for name in _wrong_limits(table, f"limits.{lesson}")]
+    wrong += [
+        name for lesson, table in by_lesson.items() for name in _wrong_limits(table, f"limits.{lesson}")
+    ]
     if wrong:
         raise SettingsError(f"{file}: {wrong[0]}: is not understood; start from a copy of grading.toml")
     return Settings(Limits(**limits), points, by_lesson)
