@@ -55,6 +55,8 @@ def edited(name: str, text: str, edits: Iterable[tuple[str, str]]) -> str:
     for before, after in edits:
         if text.count(before) != 1:
             found = text.count(before)
-            raise ValueError(f"{name}: an edit fits its base {found} times, not once: {before.strip()[:60]!r}")
+            raise ValueError(
+                f"{name}: an edit fits its base {found} times, not once: {before.strip()[:60]!r}"
+            )
         text = text.replace(before, after)
     return text
