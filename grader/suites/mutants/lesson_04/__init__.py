@@ -49,9 +49,16 @@ _MOVE = '    move_task(desk.lab, file_name, "inbox", "processing")\n'
 MUTANTS = (
     Sample(
         "replays-agent-running",
-        Text("恢复时重放 agent_running：Agent 可能做两遍", "Resumes from agent_running: the agent may act twice"),
+        Text(
+            "恢复时重放 agent_running：Agent 可能做两遍",
+            "Resumes from agent_running: the agent may act twice",
+        ),
         (
-            (ROUND, "    if not state.resumable:\n", '    if state.phase in ("claiming", "agent_finished"):\n'),
+            (
+                ROUND,
+                "    if not state.resumable:\n",
+                '    if state.phase in ("claiming", "agent_finished"):\n',
+            ),
             (
                 ROUND,
                 "    _check_log(desk.folder, state)\n",
@@ -68,8 +75,16 @@ MUTANTS = (
     ),
     Sample(
         "leaves-temp-files",
-        Text("把临时文件抄进目标，却不删掉它", "Copies the temporary file over the target, and leaves it there"),
-        ((STORE, "        replace_file(temporary, path)\n", "        path.write_bytes(temporary.read_bytes())\n"),),
+        Text(
+            "把临时文件抄进目标，却不删掉它", "Copies the temporary file over the target, and leaves it there"
+        ),
+        (
+            (
+                STORE,
+                "        replace_file(temporary, path)\n",
+                "        path.write_bytes(temporary.read_bytes())\n",
+            ),
+        ),
         caught_by="04-10",
     ),
     Sample(
@@ -98,7 +113,10 @@ MUTANTS = (
     ),
     Sample(
         "no-exclusive-claim",
-        Text("发布 claim 时用替换：后来的抢走先来的", "Publishes a claim by replacing: the later one takes it over"),
+        Text(
+            "发布 claim 时用替换：后来的抢走先来的",
+            "Publishes a claim by replacing: the later one takes it over",
+        ),
         ((STORE, "        os.link(temporary, path)\n", "        replace_file(temporary, path)\n"),),
         caught_by="04-p02-claim",
     ),
@@ -107,7 +125,11 @@ MUTANTS = (
         Text("先移动任务，再写记录", "Moves the task first, and records after that"),
         (
             (ROUND, _MOVE, ""),
-            (ROUND, "    folder.prepare(task.id)\n    digests", f"    folder.prepare(task.id)\n{_MOVE}    digests"),
+            (
+                ROUND,
+                "    folder.prepare(task.id)\n    digests",
+                f"    folder.prepare(task.id)\n{_MOVE}    digests",
+            ),
         ),
         caught_by="04-p02-order",
     ),
@@ -216,7 +238,11 @@ VARIANTS = (
         "other-calls",
         Text("同样的规则，用另一些系统调用写成", "The same rules, written with other calls"),
         (
-            (STORE, "    if path.is_symlink():\n", "    if os.path.lexists(path) and stat.S_ISLNK(os.lstat(path).st_mode):\n"),
+            (
+                STORE,
+                "    if path.is_symlink():\n",
+                "    if os.path.lexists(path) and stat.S_ISLNK(os.lstat(path).st_mode):\n",
+            ),
             (
                 STORE,
                 "            set_private(descriptor)\n            write_all(descriptor, content)\n"
