@@ -42,9 +42,11 @@ async def where_it_stands() -> Scenes:
         garden.note("at", state["updated_at"])
         garden.type("git diff -- src/search.mjs")
 
-    return await scenes(
-        "where-it-stands", {"once": script, "again": script}, "ready", "state", "events", quick=False
-    )
+    sides: list[Scene] = []
+    for name in ("once", "again"):  # one after the other: at the same moment, they could not differ in time
+        one = await scenes(f"where-it-stands-{name}", {name: script}, "ready", "state", "events", quick=False)
+        sides += one.sides
+    return Scenes(tuple(sides))
 
 
 async def killed_at_the_checkpoint() -> Scenes:

@@ -12,12 +12,11 @@ A quick lab has one ``git grep`` for its three verification commands: it decides
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 from labkit import lab_folder, workspace
@@ -26,7 +25,7 @@ from labkit.experiments.lesson_04.garden import LAB, Garden, environment
 QUICK = [
     {"name": "acceptance", "argv": ["git", "grep", "-q", "p{P}", "--", "src/search.mjs"], "min_tests": 0}
 ]
-STAGES = ("first", "lesson-3", "ready", "claimed", "finished")
+_one_at_a_time = threading.RLock()
 
 # The learner's code may not be able to claim yet, and is to be asked about a task that was claimed as it should be.
 _CLAIM_BY = """
@@ -56,21 +55,23 @@ def template(stage: str, code: str, *, quick: bool) -> Path:
     """Return a lab at a stage, made now unless one of the same sources is there. Half a lab is never seen."""
     about = f"{stage}-{'quick' if quick else 'real'}-{'reference' if code == 'solution' else 'yours'}"
     ready = folder() / f"{about}-{_fingerprint(code)}"
-    if ready.is_dir():
-        return ready
-    for stale in folder().glob(f"{about}-*"):
-        shutil.rmtree(stale, ignore_errors=True)
+    with _one_at_a_time:
+        if not ready.is_dir():
+            for stale in set(folder().glob(f"{about}-*")) - {ready}:
+                shutil.rmtree(stale, ignore_errors=True)
+            _make_whole(stage, code, ready, quick=quick)
+    return ready
+
+
+def _make_whole(stage: str, code: str, ready: Path, *, quick: bool) -> None:
     staging = Path(tempfile.mkdtemp(prefix=".making-", dir=folder()))
     try:
-        made = _make(stage, code, staging / LAB, quick=quick)
-        try:
-            made.rename(ready)
-        except OSError:  # another kernel was quicker: its lab is as good
-            if not ready.is_dir():
-                raise
+        _make(stage, code, staging / LAB, quick=quick).rename(ready)
+    except OSError:
+        if not ready.is_dir():  # else another kernel was quicker: its lab is as good
+            raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return ready
 
 
 def _make(stage: str, code: str, lab: Path, *, quick: bool) -> Path:
@@ -106,10 +107,12 @@ def _claim(lab: Path, code: str) -> None:
 
 
 def _fingerprint(code: str) -> str:
-    """Tell one set of sources from the next: assets and spine, as they are now."""
+    """Tell one set of sources from the next: assets, spine, and how a lab is laid down, as they are now."""
     assets = workspace.kit_root() / "assets"
     trees = [*(assets / name for name in ("issue-garden-lab", "lesson-03-result", "lesson-04-state"))]
-    digest = hashlib.sha256(json.dumps([os.fspath(sys.executable), QUICK]).encode())
+    digest = hashlib.sha256(sys.executable.encode())
+    for module in (__file__, lab_folder.__file__):
+        digest.update(Path(module).read_bytes())
     for tree in [*trees, workspace.lesson_source("04", "solution"), workspace.lesson_source("04", code)]:
         for path in sorted(tree.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

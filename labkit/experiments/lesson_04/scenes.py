@@ -158,7 +158,6 @@ async def trials(
         return _try(prepared.copy_of(stage, place / name / kind, code), change, ours=name == "kit")
 
     codes = {"kit": "solution"} | ({"yours": workspace.target()} if yours else {})
-    await asyncio.to_thread(_prepare, stage, list(codes.values()), quick=True)
     jobs = [
         asyncio.to_thread(on, name, code, kind, change)
         for name, code in codes.items()
@@ -177,18 +176,11 @@ def fresh_folder(experiment: str) -> Path:
     return folder
 
 
-def _prepare(stage: str, codes: list[str], *, quick: bool) -> None:
-    """Make the labs that are about to be copied, so that two threads do not make one at the same time."""
-    for code in dict.fromkeys(codes):
-        prepared.template(stage, code, quick=quick)
-
-
 async def _together(
     experiment: str, scripts: Mapping[str, Script], codes: Mapping[str, str], stage: str, look: tuple[str, ...],
     *, quick: bool,
 ) -> Scenes:  # fmt: skip
     place = fresh_folder(experiment)
-    await asyncio.to_thread(_prepare, stage, list(codes.values()), quick=quick)
 
     def one(name: str) -> Scene:
         garden = Garden(prepared.copy_of(stage, place / name, codes[name], quick=quick), [])
