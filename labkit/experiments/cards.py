@@ -214,6 +214,12 @@ def _ended(test: dict[str, Any], language: str) -> str:
     return f"✗ {test['message'][language] if test['message'] else t('check.fail')}"
 
 
+def named_list(items: dict[str, str]) -> str:
+    """Return names and what each stands for, one a line."""
+    rows = "".join(f"<li><strong>{escape(name)}</strong> {escape(text)}</li>" for name, text in items.items())
+    return f'{STYLE}<div class="seen"><section><ul>{rows}</ul></section></div>'
+
+
 def table(head: list[str], body: list[list[str]]) -> str:
     """Return texts as a table with a heading row."""
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)

@@ -22,6 +22,7 @@ from labkit.experiments.lesson_22.proving import (
     both_directions,
     example_tests,
     mutants,
+    rules,
     try_example_tests,
     try_my_tests,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "race_for_a_number",
     "reader_changes_its_copy",
     "restart_and_cut",
+    "rules",
     "secret_in_a_bad_line",
     "shown_in_two_languages",
     "step_by_step",

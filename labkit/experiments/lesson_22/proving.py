@@ -13,6 +13,7 @@ from typing import Any
 from IPython.display import Code
 
 from labkit import actions, generate, workspace
+from labkit.experiments import cards
 from labkit.experiments.bench import fresh_folder, shown_path
 
 
@@ -41,6 +42,21 @@ class Graded:
     def reasons(self) -> list[str]:
         """Why each required test that did not pass did not, in Chinese and English."""
         return [" ".join(test["message"].values()) for test in self.required if test["status"] != "pass"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a right store keeps: rule id -> the rule in one sentence, in the reader's language."""
+
+    sentences: dict[str, str]
+
+    def _repr_html_(self) -> str:
+        return cards.named_list(self.sentences)
+
+
+def rules() -> Rules:
+    """Return the rules S1 to S18, which the code's comments and every failed test name."""
+    return Rules({f"S{number}": t(f"rule.S{number}") for number in range(1, 19)})
 
 
 @dataclass(frozen=True, slots=True)
