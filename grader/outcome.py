@@ -124,6 +124,15 @@ class LessonOutcome:
         return self.ok and all(test.passed for test in self.tests if test.check.core)
 
     @property
+    def verdict(self) -> str:
+        """The one word of this lesson: ok, or the gravest reason among its required checks."""
+        if self.ok:
+            return "ok"
+        reasons = {test.finding.reason for test in self.required}
+        gravest = next((reason for reason in GRAVEST_FIRST if reason in reasons), "grader-error")
+        return "fail" if gravest == "not-implemented" else gravest
+
+    @property
     def points(self) -> float:
         """What was earned; broken guards cannot take more than that."""
         return max(0, sum(test.earned for test in self.tests))
@@ -160,11 +169,8 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """The one word of this submission's row (G6)."""
-        if all(lesson.ok for lesson in self.lessons.values()):
-            return "ok"
-        reasons = {test.finding.reason for lesson in self.lessons.values() for test in lesson.required}
-        gravest = next((reason for reason in GRAVEST_FIRST if reason in reasons), "grader-error")
-        return "fail" if gravest == "not-implemented" else gravest
+        words = {lesson.verdict for lesson in self.lessons.values()}
+        return next((reason for reason in GRAVEST_FIRST if reason in words), "ok" if words else "grader-error")
 
     def plain(self) -> dict[str, Any]:
         """Give the outcome as JSON."""

@@ -126,6 +126,15 @@ def test_a_row_has_the_gravest_reason(reasons, verdict):
     assert outcome.verdict == verdict
 
 
+def test_a_submission_is_as_bad_as_its_worst_lesson():
+    """One lesson that is fine does not hide the other, and each keeps its own word."""
+    fine = concluded([a_check("22-a")])
+    broken = concluded([a_check("22-a")], **{"22_a": ("fail", "timeout")})
+    assert Outcome("s", "limits-only", {"22": fine, "04": broken}).verdict == "timeout"
+    assert Outcome("s", "limits-only", {"22": fine, "04": fine}).verdict == "ok"
+    assert (fine.verdict, broken.verdict) == ("ok", "timeout")
+
+
 def test_the_json_has_the_shape_that_others_read():
     """Schema 1: counts by group and dimension, and for each test its id, title, status, reason and message."""
     message = Text("错", "wrong")

@@ -116,7 +116,7 @@ def _show_closing(console: Console, outcome: Outcome, lesson: LessonOutcome, lan
 
 
 def show_class(console: Console, outcomes: Iterable[Outcome], language: Language) -> None:
-    """Show one row per submission: verdict, scores by lesson, points, and where the student should look first."""
+    """Show one row per lesson of a submission: verdict, scores, points, and where the student should look first."""
     table = Table(box=SIMPLE_HEAD)
     for column in ("submission", "number", "verdict", "required", "extended", "points", "first-failure"):
         table.add_column(say(column, language), overflow="fold", no_wrap=column == "first-failure")
@@ -129,7 +129,7 @@ def show_class(console: Console, outcomes: Iterable[Outcome], language: Language
 def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[str]:
     required, extended, points = count(lesson.required), count(lesson.extended), lesson.plain()["points"]
     failed = lesson.first_failure
-    verdict = "complete" if outcome.verdict == "ok" and lesson.complete else outcome.verdict
+    verdict = "complete" if lesson.complete else lesson.verdict
     return [
         printable(outcome.submission),
         lesson.lesson,
