@@ -265,3 +265,13 @@ def test_own_test_that_a_right_store_fails_is_named(mine):
         in html
     )
     assert "<table" not in html
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_every_rule_that_the_suite_names_is_in_the_list(language: str, monkeypatch: pytest.MonkeyPatch):
+    """A learner who meets S1 to S18 in a failed check finds each in the notebook's list, in both languages."""
+    monkeypatch.setenv("LAB_LANG", language)
+    listed = lab.rules()
+
+    assert list(listed.sentences) == [f"S{number}" for number in range(1, 19)]
+    assert all(sentence in listed._repr_html_() for sentence in listed.sentences.values())

@@ -15,6 +15,7 @@ from IPython.display import Code
 from labkit import actions, generate, workspace
 from labkit.experiments import cards
 from labkit.experiments.bench import fresh_folder, shown_path
+from labkit.words import t
 
 
 @dataclass(frozen=True, slots=True)
