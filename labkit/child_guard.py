@@ -53,17 +53,17 @@ def _end_when_told() -> None:
 
 
 def _end_the_rest() -> None:
-    """Kill what the command left behind, one generation after the other."""
+    """Kill what the command left behind, one generation after the other: the orphans of one are our children next."""
     while left := _descendants():
         _kill(left)
-        for process in left:
-            process.wait()
+        for child in _descendants(recursive=False):
+            child.wait()
 
 
-def _descendants() -> list[psutil.Process]:
+def _descendants(*, recursive: bool = True) -> list[psutil.Process]:
     import psutil  # noqa: PLC0415 - the command starts first: somebody waits for its first line
 
-    found: list[psutil.Process] = psutil.Process().children(recursive=True)
+    found: list[psutil.Process] = psutil.Process().children(recursive)
     return found
 
 
@@ -77,10 +77,11 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 def _end_like(code: int) -> None:
     """End with the same exit code, or by the same signal, so that a crash looks like one."""
-    if code < 0:
-        signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None
-        os.kill(os.getpid(), -code)
-    sys.exit(code)
+    if code >= 0:
+        sys.exit(code)
+    if -code != signal.SIGKILL:  # which has no handler to reset
+        signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,8 @@ class Console(ipywidgets.VBox):
         self._runs += 1
         self.answer.view = parts.panel_trait((), ())
         self._child = child = lab_actions.begin(command, self._heard)
+        if self._stopped:  # before it could begin
+            child.stop()
         try:
             answer = lab_actions.answer_of(await child.ended(), command)
         finally:
@@ -86,9 +88,9 @@ class Console(ipywidgets.VBox):
         return answer
 
     def stop(self) -> None:
-        """End the command that is running, with everything that it started."""
+        """End the command that is running, or is about to, with everything that it started."""
+        self._stopped = True
         if self._child:
-            self._stopped = True
             self._child.stop()
 
     def close(self) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
-import traitlets
 
 from labkit import lab_actions, views
 from labkit.lab_actions import Answer
 from labkit.widgets import parts
 from labkit.widgets.console import Console
-from labkit.widgets.spine_board import SpineBoard, SpinePart
+from labkit.widgets.crash_dial import CrashDial
+from labkit.widgets.spine_board import SpineBoard
+from labkit.widgets.tasks import Tasks
 from labkit.words import t
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from labkit.widgets.console import Work
-
-
-class Dial(parts.Slider, SpinePart):
-    """One operation of the next round; ``seen`` turns true when a page shows it."""
-
-    _esm = parts.script("dial.js")
-    seen = traitlets.Bool(default_value=False).tag(sync=True)
 
 
 class ControlRoom(ipywidgets.VBox):
@@ -47,15 +40,13 @@ class ControlRoom(ipywidgets.VBox):
     def __init__(self, lab: Path, code: str | None) -> None:
         self.lab, self.code = lab, code
         self._tampering: lab_actions.Tampering | None = None
-        self._code: lab_actions.Code | None = None
-        self._learning: asyncio.Task[None] | None = None
-        self._counting: asyncio.Task[None] | None = None
+        self._exists: bool | None = None
+        self._tasks = Tasks(self._failed)
         self.console = Console(self._before, self._after)
+        self.dial = CrashDial(lab)
         self.board = SpineBoard(lab, self._looked)
         super().__init__(self._lay_out())
         self.add_class("lab-room")
-        self.dial.observe(lambda _change: self._count(), "seen")
-        self._learning = asyncio.get_running_loop().create_task(self._learn_code())
 
     # --- actions ---
 
@@ -117,37 +108,29 @@ class ControlRoom(ipywidgets.VBox):
         self.console.stop()
 
     async def operations(self) -> list[dict[str, Any]]:
-        """Return what the next round does to the disk, found out on a copy: ``op``, ``path``, ``to``, ``size``."""
-        stack = ExitStack()
-        try:
-            command = await asyncio.to_thread(stack.enter_context, lab_actions.rehearsal(self.lab))
-            child = lab_actions.begin(command, lambda _child: None)
-            stack.callback(child.end)
-            await child.ended()
-            return lab_actions.changes(command)
-        finally:
-            await asyncio.to_thread(
-                stack.close
-            )  # when it was cancelled: the child first, then the copy it works in
+        """Return what the next round does to the disk, found out on a copy: ``op``, ``path``, ``to``, ``size``.
+
+        Raises: OSError when there is no lab, or it cannot be copied.
+        """
+        return await self.dial.operations()
 
     async def settled(self) -> None:
         """Wait until nothing is running, and show what is on disk then."""
-        while running := [task for task in self._tasks() if not task.done()]:
-            await asyncio.wait(running)
+        await self._tasks.settled()
+        for task in (self.console.task, self.dial.counting):
+            if task:
+                await asyncio.wait([task])
         self.board.look()
 
     def close(self) -> None:
         """End what is running, stop watching, then close as any widget."""
-        for task in self._tasks():
-            task.cancel()
+        self._tasks.cancel()
+        self.dial.forget()
         self.console.close()
         self.board.close()
         super().close()
 
     # --- how they are carried out ---
-
-    def _tasks(self) -> list[asyncio.Task[Any]]:
-        return [task for task in (self.console.task, self._learning, self._counting) if task]
 
     def _in_lab(
         self, what: str, work: Work, say: Callable[[Answer], str] = lambda _answer: ""
@@ -193,55 +176,30 @@ class ControlRoom(ipywidgets.VBox):
     # --- around each of them ---
 
     def _before(self) -> None:
-        if self._counting:
-            self._counting.cancel()
+        self.dial.forget()
         self.board.mark()
 
     async def _after(self) -> None:
         await self._learn_code()
         self.board.look()
-        self._count()
+        self.dial.count()
 
     def _looked(self, view: views.SpineView) -> None:
         """Learn anew whose code there is when the lab has come or gone: what can be done with it changes with it."""
-        learning = self._learning and not self._learning.done()
-        if view.exists != (self._code is not None) and not learning:
-            self._learning = asyncio.get_running_loop().create_task(self._learn_code())
+        if view.exists != self._exists:
+            self._exists = view.exists
+            self._tasks.start(self._learn_code, t("room.title"))
 
     async def _learn_code(self) -> None:
-        self._code = code = await asyncio.to_thread(lab_actions.code_of, self.lab)
+        code = await asyncio.to_thread(lab_actions.code_of, self.lab)
         key = f"code-{code.holds}" if code else "no-lab"
         said = t(f"room.{key}", folder=views.shown_path(self.lab), chosen=code.made_for if code else "")
         self.notice.text = f"{said} {code.problem}" if code and code.problem else said
         self.make_button.layout.display = None if code is None else "none"
         self.overlay_button.layout.display = None if code and code.holds == "none" else "none"
 
-    def _count(self) -> None:
-        """Count the operations of the next round anew, for a page that shows them."""
-        if self.dial.seen:
-            if self._counting:
-                self._counting.cancel()
-            self._counting = asyncio.get_running_loop().create_task(self._show_operations())
-
-    async def _show_operations(self) -> None:
-        if self._code is None:
-            self._show_dial([], t("room.no-operations"))
-            return
-        self._show_dial([], t("room.counting"))
-        try:
-            self._show_dial(await self.operations(), t("room.no-operations"))
-        except (OSError, ValueError) as error:
-            self._show_dial([], t("room.not-counted", error=parts.in_one_line(error)))
-
-    def _show_dial(self, operations: list[dict[str, Any]], otherwise: str) -> None:
-        with self.dial.hold_sync():
-            self.dial.view = {
-                "operations": views.operation_lines(operations),
-                "zones": [{"size": size, "text": text} for text, size in views.operation_zones(operations)],
-                "sentence": otherwise,
-            }
-            self.dial.high = len(operations)
-            self.dial.show(max(1, min(self.dial.value, len(operations))))
+    def _failed(self, what: str, error: BaseException) -> None:
+        self.notice.text = t("room.failed", what=what, error=parts.in_one_line(error))
 
     # --- controls ---
 
@@ -276,7 +234,6 @@ class ControlRoom(ipywidgets.VBox):
         return parts.group(t("room.group-reset"), parts.row(parts.button(t("room.reset"), self.reset)))
 
     def _crash_controls(self) -> ipywidgets.Widget:
-        self.dial = Dial(label=t("room.crash-at"), value=1, view={})
         self.when = parts.Choice(
             label=t("room.when"),
             options=[["before", t("room.before")], ["halfway", t("room.halfway")]],
