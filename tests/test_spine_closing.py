@@ -190,3 +190,12 @@ def test_the_tools_answer_in_any_locale(claimed):
 
     assert json.loads(done.stdout.decode("utf-8"))["decision"] == "closed"
     assert claimed.run(env={"LC_ALL": "C", "PYTHONUTF8": "0"}).said[0] == "idle"
+
+
+def test_an_id_in_another_spelling_is_refused_and_nothing_is_written(claimed):
+    """Ids that differ in case are one id; records under the second spelling would contradict the first."""
+    before = claimed.snapshot()
+
+    assert claimed.close(TASK.upper()).said == ("refused", "bad_usage", "unknown_task")
+
+    assert claimed.snapshot() == before

@@ -107,6 +107,23 @@ CROSSINGS = {
         "os.system('git update-index --assume-unchanged test/search.test.mjs'); open('test/search.test.mjs', 'a').write('//')",
         "protected_path",
     ),
+    "a test hidden behind a filter": (
+        ("os.makedirs('.git/info', exist_ok=True); open('.git/info/attributes', 'w').write('test/*.mjs filter=as_before');"
+        "os.system('git config filter.as_before.clean \"git cat-file blob HEAD:test/search.test.mjs\"');"
+        "text = open('test/search.test.mjs').read(); open('test/search.test.mjs', 'w').write(text[:-2] + ' \\n')"),
+        "git_settings_changed",
+    ),
+    "a test's mode, with modes not looked at": (
+        "os.system('git config core.fileMode false'); os.chmod('test/search.test.mjs', 0o755)", "git_settings_changed",
+    ),
+    "a test in a tree that stands for HEAD's": (
+        ("open('test/search.test.mjs', 'a').write('//'); old = os.popen('git rev-parse HEAD^{tree}').read().strip();"
+        "os.system(f'git add test && git replace {old} $(git write-tree)')"),
+        "protected_path",
+    ),
+    "a node of its own, where npm looks first": (
+        "os.makedirs('node_modules/.bin'); open('node_modules/.bin/node', 'w').write('#!/bin/sh')", "outside_allowed_paths",
+    ),
     "a source hidden from Git": ("os.system('git update-index --skip-worktree src/books.mjs')", "hidden"),
     "a link to a device without end": ("os.symlink('/dev/zero', 'src/zero.mjs')", "not_a_regular_file"),
     "a huge source": ("open('src/books.mjs', 'w').write('//\\n' * 6_000_000)", "binary_file"),
@@ -148,7 +165,7 @@ ALLOWED = {
     "a mode": ("os.chmod('src/books.mjs', 0o755)", ["src/books.mjs", "src/search.mjs"], 2),
     "exactly the limit": ("open('src/search.mjs', 'a').write('//\\n' * 38)", ["src/search.mjs"], 40),
     "what tools leave behind": (
-        "os.makedirs('node_modules/x'); open('node_modules/x/y', 'w')",
+        "os.makedirs('src/__pycache__'); open('src/__pycache__/y', 'w')",
         ["src/search.mjs"],
         2,
     ),
@@ -244,6 +261,13 @@ def test_no_tests_at_all_is_no_pass(lab):
     command = verified_by(lab, *argv, min_tests=1)
 
     assert (command["exit_code"], command["passed"]) == (0, False)
+
+
+def test_a_number_of_tests_too_long_to_read_is_no_number(lab):
+    """A command may print anything: the round ends with its decision, not in the middle."""
+    command = verified_by(lab, sys.executable, "-c", "print('# pass ' + '9' * 5000)", min_tests=1)
+
+    assert (command["tests"], command["passed"]) == (None, False)
 
 
 def test_an_early_exit_inside_the_source_is_no_pass(real_lab):

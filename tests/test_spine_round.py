@@ -611,6 +611,8 @@ def test_a_symbolic_link_is_refused_and_other_things_are_no_tasks(lab):
         ({"version": 2}, "bad_value"),
         ({"version": True}, "bad_value"),
         ({"max_lines": 0}, "bad_value"),
+        ({"agent_seconds": 86_401}, "bad_value"),
+        ({"command_seconds": 10**400}, "bad_value"),
         ({"max_lines": True}, "bad_value"),
         ({"max_lines": 1.0}, "bad_value"),
         ({"max_line": 3}, "unknown_field"),
@@ -699,6 +701,14 @@ def test_a_finished_task_that_disagrees_with_the_queue_is_named(lab, cause):
     lab.put_task("issue-003")
 
     refuses(lab, 3, "blocked", "finish_incomplete", cause)
+
+
+def test_a_state_that_speaks_of_another_task_is_not_believed(lab):
+    """A sound state in the wrong place agrees with nothing: not idle."""
+    lab.run()
+    lab.edit(lab.path("state"), task_id="issue-003")
+
+    refuses(lab, 3, "blocked", "finish_incomplete", "state_invalid")
 
 
 def test_a_move_made_by_hand_ends_an_incomplete_finish(lab):

@@ -12,6 +12,7 @@ from issue_garden.json_files import BadFileError, parse_object, read_regular, re
 
 CONTRACT_NAME = "loop.contract.json"
 CONTRACT_LIMIT_BYTES = 65_536
+LONGEST_SECONDS = 86_400
 BUDGETS = ("max_files", "max_lines", "agent_seconds", "command_seconds", "output_bytes")
 FIELDS = ("version", "allowed_paths", "protected_paths", *BUDGETS, "verification")
 
@@ -64,6 +65,12 @@ def parse_contract(value: dict[str, Any], digest: str) -> Contract:
         raise BadFileError("bad_value", "version 应为 1 (version must be 1)")
     for name in BUDGETS:
         _require_integer(name, value[name], 1)
+    for name in ("agent_seconds", "command_seconds"):
+        if value[name] > LONGEST_SECONDS:
+            raise BadFileError(
+                "bad_value",
+                f"{name} 超过 {LONGEST_SECONDS} 秒 ({name} is more than {LONGEST_SECONDS} seconds)",
+            )
     if not 1_024 <= value["output_bytes"] <= 262_144:
         raise BadFileError(
             "bad_value", "output_bytes 应在 1024 与 262144 之间 (output_bytes is 1024 to 262144)"

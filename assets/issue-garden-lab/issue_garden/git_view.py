@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from issue_garden.answers import blocked
@@ -18,8 +18,12 @@ REGULAR = "100"
 ABSENT = "000000"
 GIT_SECONDS = 60
 
-# What tools leave behind on any run. Anything else that is ignored only since the agent began was hidden by it.
-_LEFT_BY_TOOLS = {".loop", "__pycache__", ".venv", ".ipynb_checkpoints", "node_modules"}
+# What tools leave behind on any run. Anything else that is ignored only since the agent began was hidden by it; so was
+# node_modules: npm looks there for programs first, and a `node` of the agent's own would pass every test.
+_LEFT_BY_TOOLS = {".loop", "__pycache__", ".venv", ".ipynb_checkpoints"}
+
+# Written here, a filter, a clock not to be trusted or modes not to be looked at hide an edit from Git.
+_SETTINGS_FILES = ("config", "config.worktree", "info/attributes")
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,15 @@ class Change:
 
 @dataclass(frozen=True)
 class GitLook:
-    """The lab at one moment: HEAD, all that differs from it, and the paths that Git was told to ignore."""
+    """The lab at one moment: HEAD, all that differs from it, and the paths that Git was told to ignore.
+
+    ``settings`` are digests of the repository's own settings, which decide what Git can see.
+    """
 
     head: str
     changes: frozenset[Change]
     ignored: frozenset[str]
+    settings: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ def look(lab: Path) -> GitLook:
     A path under ``assume-unchanged`` or ``skip-worktree`` is a difference by itself: nobody can tell what it holds.
     """
     seen = glance(lab)
-    return GitLook(seen.head, seen.changes | _hidden(lab), seen.ignored)
+    return replace(seen, changes=seen.changes | _hidden(lab))
 
 
 def glance(lab: Path) -> GitLook:
@@ -86,7 +94,8 @@ def glance(lab: Path) -> GitLook:
             "no_commit",
             f"Git: 这个仓库还没有提交 (this repository has no commit yet); {advice}",
         )
-    return GitLook(head, frozenset(changes), frozenset(ignored))
+    settings = tuple(_digest_of(lab / ".git" / name) for name in _SETTINGS_FILES)
+    return GitLook(head, frozenset(changes), frozenset(ignored), settings)
 
 
 def _change(lab: Path, mark: bytes, rest: bytes) -> Change:
@@ -245,6 +254,7 @@ def _git_environment() -> dict[str, str]:
     return kept | {
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",  # a replaced tree would stand for HEAD's, edits included
         "GIT_OPTIONAL_LOCKS": "0",  # looking must not rewrite the index
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",

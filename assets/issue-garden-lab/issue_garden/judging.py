@@ -75,6 +75,9 @@ def gather_evidence(
     errors = check_boundary(changes, contract)
     if after.head != before.head:
         errors.insert(0, _crossing("head_moved", "Agent 移动了 HEAD (the agent moved HEAD)"))
+    if after.settings != before.settings:
+        reason = "Agent 改了仓库的 Git 设置，Git 可能看不全 (the agent changed the repository's Git settings, and Git may not see all)"
+        errors.append(_crossing("git_settings_changed", reason))
     if errors or _gave_up(report):
         return Evidence(report, changes, sizes.diff, errors, [])
     commands = verify(lab, contract, task, inherit)

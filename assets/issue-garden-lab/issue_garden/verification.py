@@ -16,7 +16,7 @@ from issue_garden.processes import run_program
 from issue_garden.task import Task
 
 OLDEST_NODE = 20
-_PASSED_LINE = re.compile(r"^# pass (\d+)\r?$", re.MULTILINE)
+_PASSED_LINE = re.compile(r"^# pass (\d{1,9})\r?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

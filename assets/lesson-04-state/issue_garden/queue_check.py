@@ -49,6 +49,9 @@ def check_record(folder: StateFolder, task_id: str, kinds: list[str]) -> None:
         )
     except BadFileError as bad:
         _incomplete(task_id, "state_invalid", f"{folder.relative(folder.state(task_id))}: {bad.reason}")
+    if state.task_id != task_id:
+        reason = f"写着另一个任务 {state.task_id} (speaks of another task, {state.task_id})"
+        _incomplete(task_id, "state_invalid", f"{folder.relative(folder.state(task_id))}: {reason}")
     _compare(state, places, kinds)
 
 

@@ -20,7 +20,7 @@ from issue_garden.state_store import (
     atomic_write_json,
     read_events,
 )
-from issue_garden.task import id_problem, move_task
+from issue_garden.task import id_problem, list_queue, move_task
 
 REASON_LIMIT_CHARACTERS = 2_000
 Kind = TypeVar("Kind")
@@ -55,7 +55,8 @@ def close_task(lab: Path, task_id: str, text: str) -> Answer:
 
 def _check_closable(folder: StateFolder, task_id: str, places: list[str], state: State | None) -> None:
     """Refuse to close what was never taken (it is edited instead) and what is at rest already."""
-    if "processing" not in places and task_id not in folder.records():
+    # By the exact name: records under another spelling of an id would contradict those that are there.
+    if f"{task_id}.json" not in list_queue(folder.lab, "processing") and task_id not in folder.records():
         message = f"{task_id}: 没有它的记录，也不在 processing (has no record and is not in processing)"
         raise refused("bad_usage", "unknown_task", message)
     if state is not None and state.status == "completed":
