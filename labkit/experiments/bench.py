@@ -199,9 +199,9 @@ def learners_store(path: Path) -> Any:
         raise RuntimeError("session_store.py ends the program; take sys.exit out of it") from None
 
 
-def fresh_folder(experiment: str) -> Path:
-    """Return ``workspace/22-task-state/EXPERIMENT``, emptied of what the same experiment left there before."""
-    folder = workspace.scratch("22-task-state") / experiment
+def fresh_folder(experiment: str, notebook: str = "22-task-state") -> Path:
+    """Return ``workspace/NOTEBOOK/EXPERIMENT``, emptied of what the same experiment left there before."""
+    folder = workspace.scratch(notebook) / experiment
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -20,6 +20,7 @@ from labkit.node import find_node
 
 TASK = "issue-002"
 LAB = "issue-garden-lab"
+NOTEBOOK = "04-state-spine"
 QUEUES = ("inbox", "processing", "done", "closed")
 PATIENCE_SECONDS = 30.0
 """How long one command may take before it is ended."""

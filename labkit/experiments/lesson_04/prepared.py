@@ -20,7 +20,7 @@ import threading
 from pathlib import Path
 
 from labkit import lab_folder, workspace
-from labkit.experiments.lesson_04.garden import LAB, Garden, environment
+from labkit.experiments.lesson_04.garden import LAB, NOTEBOOK, Garden, environment
 
 QUICK = [
     {"name": "acceptance", "argv": ["git", "grep", "-q", "p{P}", "--", "src/search.mjs"], "min_tests": 0}
@@ -46,7 +46,7 @@ def copy_of(stage: str, place: Path, code: str = "solution", *, quick: bool = Tr
 
 def folder() -> Path:
     """Return where prepared labs are kept between runs."""
-    made = workspace.scratch("04-state-spine") / ".prepared"
+    made = workspace.scratch(NOTEBOOK) / ".prepared"
     made.mkdir(exist_ok=True)
     return made
 

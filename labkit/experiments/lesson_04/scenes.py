@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from labkit import workspace
+from labkit.experiments import bench
 from labkit.experiments.lesson_04 import prepared
-from labkit.experiments.lesson_04.garden import Garden, Step, UnfinishedError
+from labkit.experiments.lesson_04.garden import NOTEBOOK, Garden, Step, UnfinishedError
 
 Script = Callable[[Garden], None]
 
@@ -170,10 +170,7 @@ async def trials(
 
 def fresh_folder(experiment: str) -> Path:
     """Return ``workspace/04-state-spine/EXPERIMENT``, emptied of what the same experiment left there before."""
-    folder = workspace.scratch("04-state-spine") / experiment
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return bench.fresh_folder(experiment, NOTEBOOK)
 
 
 async def _together(

@@ -8,8 +8,9 @@ from pathlib import Path
 from IPython.display import HTML, Code
 
 from labkit import workspace
+from labkit.experiments.bench import shown_path
 from labkit.experiments.lesson_04 import prepared
-from labkit.experiments.lesson_04.garden import LAB
+from labkit.experiments.lesson_04.garden import LAB, NOTEBOOK
 from labkit.words import t
 
 _AGENTS = Path(__file__).with_name("agents")
@@ -17,17 +18,13 @@ _AGENTS = Path(__file__).with_name("agents")
 
 def where_you_are() -> HTML:
     """Say which code stands beside the reference, and where the experiments leave their files."""
-    root = workspace.kit_root()
-    places = workspace.lesson_source("04"), workspace.scratch("04-state-spine")
-    code, folder = (
-        place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place) for place in places
-    )
+    code, folder = map(shown_path, (workspace.lesson_source("04"), workspace.scratch(NOTEBOOK)))
     return HTML(f"<p>{escape(t('scene.where', code=code, folder=folder))}</p>")  # type: ignore[no-untyped-call]
 
 
 def playground() -> Path:
     """Return the lab to play with, made if it is not there: with the reference's spine, apart from the learner's own."""
-    place = workspace.scratch("04-state-spine") / "control-room"
+    place = workspace.scratch(NOTEBOOK) / "control-room"
     return place / LAB if (place / LAB).exists() else prepared.copy_of("ready", place, quick=False)
 
 
