@@ -4,10 +4,22 @@ import { OWN_KEYS, follow, h, uniqueId } from "./dom.js";
 function render({ model, el }) {
   const id = uniqueId("lab-dial");
   const range = h("input", { type: "range", id, min: 1, step: 1, ...OWN_KEYS });
-  const exact = h("input", { type: "number", min: 1, step: 1, "aria-label": model.get("label"), ...OWN_KEYS });
+  const exact = h("input", {
+    type: "number",
+    min: 1,
+    step: 1,
+    "aria-label": model.get("label"),
+    ...OWN_KEYS,
+  });
   const strip = h("div", { className: "lab-dial-strip", "aria-hidden": "true" });
   const said = h("p", { className: "lab-dial-said" });
-  const controls = h("div", { className: "lab-slider" }, h("label", { for: id }, model.get("label")), range, exact);
+  const controls = h(
+    "div",
+    { className: "lab-slider" },
+    h("label", { for: id }, model.get("label")),
+    range,
+    exact,
+  );
   el.append(h("div", { className: "lab lab-dial" }, controls, strip, said));
 
   function say() {
@@ -36,7 +48,9 @@ function render({ model, el }) {
       if (document.activeElement !== exact || input !== exact) input.value = String(model.get("value"));
     }
     strip.hidden = zones.length === 0;
-    strip.replaceChildren(...zones.map(({ size, text }) => h("span", { style: `flex: ${size} ${size} 0` }, text)));
+    strip.replaceChildren(
+      ...zones.map(({ size, text }) => h("span", { style: `flex: ${size} ${size} 0` }, text)),
+    );
     say();
   });
   model.set("seen", true); // counting costs a round on a copy: only for somebody who looks

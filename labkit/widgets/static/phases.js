@@ -1,16 +1,8 @@
-import { follow, h } from "./dom.js";
+import { follow, h, svg } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT] = [900, 132];
 const [BOX, TOP, TALL] = [144, 28, 54];
 const GAP = (WIDTH - 5 * BOX - 8) / 4;
-
-function s(tag, attributes, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== null) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
 
 const left = (at) => 4 + at * (BOX + GAP);
 
@@ -18,35 +10,47 @@ const left = (at) => 4 + at * (BOX + GAP);
 function box(words, { code, label, place }, at) {
   const x = left(at);
   const middle = x + BOX / 2;
-  return s(
+  return svg(
     "g",
-    { class: `lab-phase lab-phase-${place}`, role: "listitem", "aria-current": place === "now" ? "step" : null },
-    s("rect", { x, y: TOP, width: BOX, height: TALL, rx: 6 }),
-    s("text", { x: middle, y: TOP + 23, class: "lab-phase-code" }, (place === "past" ? "✓ " : "") + code),
-    s("text", { x: middle, y: TOP + 42 }, label),
-    ...(place === "now" ? [s("text", { x: middle, y: 18, class: "lab-phase-now" }, `▼ ${words.now}`)] : []),
+    {
+      class: `lab-phase lab-phase-${place}`,
+      role: "listitem",
+      ...(place === "now" ? { "aria-current": "step" } : {}),
+    },
+    svg("rect", { x, y: TOP, width: BOX, height: TALL, rx: 6 }),
+    svg("text", { x: middle, y: TOP + 23, class: "lab-phase-code" }, (place === "past" ? "✓ " : "") + code),
+    svg("text", { x: middle, y: TOP + 42 }, label),
+    ...(place === "now" ? [svg("text", { x: middle, y: 18, class: "lab-phase-now" }, `▼ ${words.now}`)] : []),
   );
 }
 
 function arrow(at) {
   const [from, to, y] = [left(at) + BOX, left(at + 1), TOP + TALL / 2];
-  return s("path", { d: `M${from + 4} ${y}H${to - 4}m-5 -4l5 4l-5 4`, class: "lab-phase-arrow", "aria-hidden": "true" });
+  return svg("path", {
+    d: `M${from + 4} ${y}H${to - 4}m-5 -4l5 4l-5 4`,
+    class: "lab-phase-arrow",
+    "aria-hidden": "true",
+  });
 }
 
 /** What may follow from a stretch of phases, below a bracket. */
 function zone({ start, to, text, lit }) {
   const [x, right, y] = [left(start) + 4, left(to) + BOX - 4, TOP + TALL + 8];
-  return s(
+  return svg(
     "g",
     { class: `lab-zone${lit ? " lab-zone-lit" : ""}`, "aria-hidden": "true" },
-    s("path", { d: `M${x} ${y}v6H${right}v-6` }),
-    s("text", { x: (x + right) / 2, y: y + 24 }, text),
+    svg("path", { d: `M${x} ${y}v6H${right}v-6` }),
+    svg("text", { x: (x + right) / 2, y: y + 24 }, text),
   );
 }
 
 function picture(words, { phases, zones, sentence }) {
-  const list = s("g", { role: "list", "aria-label": words.title }, ...phases.map((one, at) => box(words, one, at)));
-  return s(
+  const list = svg(
+    "g",
+    { role: "list", "aria-label": words.title },
+    ...phases.map((one, at) => box(words, one, at)),
+  );
+  return svg(
     "svg",
     { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": sentence || words.title },
     ...phases.slice(1).map((_, at) => arrow(at)),

@@ -15,9 +15,19 @@ function render({ model, el }) {
     model.save_changes();
   }
   const button = (name, shown) =>
-    h("button", { type: "button", "aria-pressed": String(name === shown), onclick: () => choose(name), ...OWN_KEYS }, name);
+    h(
+      "button",
+      { type: "button", "aria-pressed": String(name === shown), onclick: () => choose(name), ...OWN_KEYS },
+      name,
+    );
   const record = ([name, how, said]) =>
-    h("li", { className: `lab-record-${how}` }, h("span", { "aria-hidden": "true" }, `${SIGNS[how]} `), name, h("span", { className: "lab-unseen" }, ` ${said}`));
+    h(
+      "li",
+      { className: `lab-record-${how}` },
+      h("span", { "aria-hidden": "true" }, `${SIGNS[how]} `),
+      name,
+      h("span", { className: "lab-unseen" }, ` ${said}`),
+    );
 
   return follow(model, ["view"], () => {
     const view = model.get("view");
