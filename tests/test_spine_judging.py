@@ -200,6 +200,14 @@ def test_what_was_tested_is_what_was_seen(lab):
     assert work(lab, "").said == ("rejected", "boundary", "changed_during_verification")
 
 
+@pytest.mark.parametrize("gone", [".loop/tasks/issue-002/events.jsonl", ".loop"])
+def test_a_log_that_the_agent_removed_does_not_begin_anew(lab, gone):
+    """Its history would be lost without a word: a person has to look."""
+    source = f"import shutil; shutil.rmtree('{gone}') if os.path.isdir('{gone}') else os.unlink('{gone}')"
+
+    assert work(lab, source).said == ("blocked", "state_changed", "events_replaced")
+
+
 # --- P12: verification ---
 
 

@@ -372,10 +372,13 @@ def _advance(folder: StateFolder, old: State, **changes: Any) -> State:
 
 def _note(folder: StateFolder, task_id: str, event_type: str, **fields: Any) -> None:
     """Append an event after the agent had its turn: it could write here too, and may have spoiled the log."""
+    path = folder.events(task_id)
     try:
-        append_event(folder.events(task_id), event_type, **fields)
-    except (CorruptEventsError, BadFileError):
-        _stop_meddled(folder, task_id, folder.events(task_id), "events_replaced")
+        if "agent_started" not in read_events(path).types:  # a log that was removed must not begin anew
+            _stop_meddled(folder, task_id, path, "events_replaced")
+        append_event(path, event_type, **fields)
+    except (CorruptEventsError, BadFileError, FileNotFoundError):
+        _stop_meddled(folder, task_id, path, "events_replaced")
 
 
 def _publish(folder: StateFolder, task_id: str, path: Path, value: dict[str, Any]) -> None:
