@@ -15,6 +15,7 @@ from grader.outcome import Finding, Outcome, conclude
 from grader.proxy import Children, PipedLab
 from grader.rungs import strongest_rung
 from grader.sandbox import open_box
+from grader.spine_template import SpineUnready
 from grader.suites import load_suite
 from grader.suites.check import CheckFailed, Text
 from grader.suites.expect import show_error
@@ -181,7 +182,7 @@ def _rules(check: Check) -> str:
 
 
 def _grader_error(check: Check, error: Exception) -> Finding:
-    name = type(error).__name__
+    name = str(error) if isinstance(error, SpineUnready) else type(error).__name__
     return Finding(
         check.id,
         "error",

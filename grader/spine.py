@@ -35,7 +35,6 @@ KEEP = 'mkdir "../seen/$1-$number.kept" && cp -R .loop tasks src "../seen/$1-$nu
 """An order for `look`: keep what stands on disk now."""
 
 INTERRUPT = "--simulate-interruption-after-claim"
-SIGKILL = 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The labs that a submission of lesson 04 is judged in: the kit's own lab, with the student's two modules in it.
 
     code/lesson/    the lesson's contract, its task and its Node tests
-    code/bench/     the same lab with an empty inbox, and a contract whose commands only look (`look`)
+    code/bench/     the same lab in few files, with an empty inbox and a contract whose commands only look (`look`)
     code/tools/     Node and npm, where the system's own folders do not have them
 
 Built once, then copied for each submission; the copies are committed, so that the tree is clean. Nothing of the
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import lab_folder
-from labkit.node import find_node
+from labkit.node import UnfitNodeError, find_node
 from labkit.workspace import kit_root
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 UNTOUCHED = "assets/sample-class/untouched-starter"
 TASK = "issue-002"
+PACKAGE = "issue_garden"
 LOOKING = [
     {"name": "first", "argv": ["../look", "first"], "min_tests": 0},
     {"name": "second", "argv": ["../look", "second", "{acceptance}"], "min_tests": 0},
@@ -46,16 +47,19 @@ if [ -f "../orders/$1" ]; then . "../orders/$1"; fi
 
 
 class SpineUnready(OSError):  # noqa: N818 - said of this machine
-    """A tool of the lab is missing here: nobody's code can be judged."""
+    """A tool of the lab is missing or fails here: nobody's code can be judged. The text says what to do next."""
 
 
 def lay_down(handin: Handin, code: Path) -> None:
     """Lay the labs of one submission below `code`. Raises: SpineUnready, OSError."""
     for kind in ("lesson", "bench"):
-        lab = shutil.copytree(templates() / kind, code / kind, symlinks=True)
-        for name, raw in handin.files.items():
-            (lab / name).write_bytes(raw)
-        _commit(lab, "the submission's spine")
+        shutil.copytree(templates() / kind, code / kind, symlinks=True)
+    for name, raw in handin.files.items():
+        (code / "lesson" / name).write_bytes(raw)
+    (code / "bench" / PACKAGE).symlink_to(code / "lesson" / PACKAGE)
+    for kind in ("lesson", "bench"):
+        _commit(code / kind, "the submission's spine")
+        _make_small(code / kind)
     (code / "look").write_text(_LOOK, encoding="utf-8")
     (code / "tools").mkdir()
     for name, text in tools().items():
@@ -72,12 +76,13 @@ def templates() -> Path:
         lab_folder.new(root / "lesson", str(kit_root() / UNTOUCHED), ready=True)
     except lab_folder.LabFolderError as error:
         raise SpineUnready(str(error)) from error
-    _git(root / "lesson", "repack", "-adq")  # it is copied for every check: a few files instead of many
     bench = shutil.copytree(root / "lesson", root / "bench", symlinks=True)
     contract = json.loads((bench / "loop.contract.json").read_bytes())
     text = json.dumps(contract | QUICK_LIMITS | {"verification": LOOKING}, indent=2)
     (bench / "loop.contract.json").write_text(text, encoding="utf-8")
     (bench / "tasks" / "inbox" / f"{TASK}.json").unlink()
+    for folder in ("loop_tests", PACKAGE):  # nothing runs the first; of the second, one copy is enough
+        shutil.rmtree(bench / folder)
     _commit(bench, "a contract that looks")
     return root
 
@@ -85,11 +90,13 @@ def templates() -> Path:
 @functools.cache
 def node_home() -> Path | None:
     """Give the folder that Node is installed in, when it is not one of the system's that every box shows."""
-    found = find_node()
-    if found is None:
-        return None
-    asked = subprocess.run([found, "-p", "process.execPath"], capture_output=True, text=True, check=True)
-    program = Path(asked.stdout.strip()).resolve()
+    try:
+        found = find_node()
+        if found is None:
+            return None
+        program = Path(_output([found, "-p", "process.execPath"], Path.cwd()).strip()).resolve()
+    except UnfitNodeError as error:
+        raise SpineUnready(str(error)) from error
     return None if str(program).startswith(_SYSTEM_FOLDERS) else program.parents[1]
 
 
@@ -114,10 +121,28 @@ def _commit(lab: Path, message: str) -> None:
     _git(lab, "commit", "--quiet", "--allow-empty", "-m", message)
 
 
+def _make_small(lab: Path) -> None:
+    """Keep the repository in a few files: it is copied and looked at dozens of times."""
+    _git(lab, "repack", "-adnq")
+    shutil.rmtree(lab / ".git" / "logs")
+    (lab / ".git" / "COMMIT_EDITMSG").unlink()
+
+
 def _git(lab: Path, *arguments: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    _output(["git", *arguments], lab)
+
+
+def _output(command: list[str], folder: Path) -> str:
+    """Run a tool without the caller's own settings for it; give what it printed. Raises: SpineUnready."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "NODE_"))}
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    subprocess.run(["git", *arguments], cwd=lab, env=kept | quiet, capture_output=True, check=True)
+    done = subprocess.run(
+        command, cwd=folder, env=kept | quiet, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode:
+        words = (done.stderr.strip() or f"exit {done.returncode}").splitlines()[0]
+        raise SpineUnready(f"{' '.join(command[:2])}: {words}; run it by hand to see more")
+    return done.stdout
 
 
 def _open_to_all(code: Path) -> None:

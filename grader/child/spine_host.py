@@ -33,17 +33,12 @@ Told = dict[str, Any]
 
 PACKAGE = "issue_garden"
 EXERCISE = ("state_store", "stateful_round")
-HANDED_IN = (
-    "handed-in"  # stands before the names of the student's files, so that a place in them is known as theirs
-)
-_GIVEN_FIRST = (
-    "_pyio",
-    "argparse",
-    "ctypes",
-    "hashlib",
-    "secrets",
-    "threading",
-)  # what rounds would load each time
+HANDED_IN = "handed-in"
+"""Stands before the names of the student's files, so that a place in them is known as theirs."""
+
+_GIVEN_FIRST = ("_pyio", "argparse", "ctypes", "hashlib", "secrets", "threading")
+"""What every round would load by itself."""
+
 _MAX_OUT = 256 * 1024  # bytes kept of what a process printed
 _MAX_TOLD = 1024 * 1024
 _FAILED = 70
@@ -122,7 +117,7 @@ class SpineHost:
         self._layer = layer
         self._in_fork_first = in_fork
         self._gates: list[int] = []
-        self._templates: dict[str, list[tuple[str, bytes | None]]] = {}
+        self._templates: dict[str, list[tuple[str, bytes | str | None]]] = {}
         self._compiled: dict[bytes, CodeType] = {}
         self._describer = host.Describer(Path(HANDED_IN))
 
@@ -178,10 +173,12 @@ class SpineHost:
             path = f"{lab}/{name}"
             if content is None:
                 os.mkdir(path)  # noqa: PTH102 - as plain and fast as can be
-                continue
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-            os.write(descriptor, content)
-            os.close(descriptor)
+            elif isinstance(content, str):
+                os.symlink(content, path)  # noqa: PTH211
+            else:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                os.write(descriptor, content)
+                os.close(descriptor)
 
     def _do_deeds(self, place: str, deeds: list[list[Any]]) -> list[Any]:
         for name, *arguments in deeds:
@@ -347,10 +344,11 @@ class SpineHost:
             leave(code)
 
 
-def _read_folder(root: Path) -> Iterator[tuple[str, bytes | None]]:
-    """Give every folder (None) and file below `root`, each after the folder that it is in."""
+def _read_folder(root: Path) -> Iterator[tuple[str, bytes | str | None]]:
+    """Give every folder (None), link (where it points) and file below `root`, each after the folder that it is in."""
     for path in sorted(root.rglob("*")):
-        yield path.relative_to(root).as_posix(), None if path.is_dir() else path.read_bytes()
+        name = path.relative_to(root).as_posix()
+        yield name, str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
 
 
 def _content(descriptor: int, most: int) -> str:

@@ -25,7 +25,7 @@ from grader.suites.lesson_04.suite import check
 if TYPE_CHECKING:
     from grader.spine import Garden, Ran, SpineLab
 
-POINTS = 8
+POINTS = 6
 AFTER_A_KILL = ("claim_exists", "unsafe_resume", "finish_incomplete")
 
 

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader.spine import KEEP
+from grader.spine_template import TASK
 from grader.suites.check import Text
 from grader.suites.lesson_04.claim import ROUND
 from grader.suites.lesson_04.drawn import ACCEPTANCE, event, shuffled, task, word
@@ -146,7 +147,7 @@ async def _draw_books(garden: Garden, draw: Random, one: dict[str, Any]) -> None
         f"tasks/inbox/{one['id']}.json": one,
     })  # fmt: skip
     await garden.do(
-        ("delete", "tasks/inbox/issue-002.json"), ("git", "add", "-A"), ("git", "commit", "-qm", "x")
+        ("delete", f"tasks/inbox/{TASK}.json"), ("git", "add", "-A"), ("git", "commit", "-qm", "x")
     )
 
 
@@ -204,7 +205,7 @@ async def a_checkpoint_with_a_flaw_is_not_resumed(lab: SpineLab) -> None:
                 f"删掉 {kind}", f"delete the {kind}", f"{kind}_missing", delete, [("write", name, raw.hex())]
             )
         )
-        for zh, en, new in _damaged(lab.draw, raw, all_of_them=kind == "state"):
+        for zh, en, new in _damaged(lab.draw, raw, crashed=kind == "state"):
             cases.append(
                 Tampering(f"把 {kind} {zh}", f"{en} the {kind}", f"{kind}_invalid", *replaced(name, raw, new))
             )
@@ -218,19 +219,21 @@ async def a_checkpoint_with_a_flaw_is_not_resumed(lab: SpineLab) -> None:
     await resumes(rule, garden, one["id"])
 
 
-def _damaged(draw: Random, raw: bytes, *, all_of_them: bool) -> list[tuple[str, str, Any]]:
-    """List ways in which a record can be no record: all, or two of them."""
+def _damaged(draw: Random, raw: bytes, *, crashed: bool) -> list[tuple[str, str, Any]]:
+    """List ways in which a record can be no record: two that are drawn, after those that crashes are known to leave."""
     value = json.loads(raw)
-    ways = [
+    known = [
         ("全部变成 NUL", "fill with NUL", b"\0" * len(raw)),
         ("截成空文件", "empty", b""),
+    ]
+    ways = [
         ("截掉一半", "cut in half", raw[: len(raw) // 2]),
         ("写成有重复键", "put a key twice into", raw.replace(b"{", b'{"task_id": "x", ', 1)),
         ("写成列表", "make a list of", b"[" + raw + b"]"),
         ("加上一个字段", "add a field to", value | {word(draw): 1}),
         ("去掉一个字段", "take a field from", dict(list(value.items())[:-1])),
     ]
-    return ways if all_of_them else draw.sample(ways, 2)
+    return [*(known if crashed else []), *draw.sample(ways, 2)]
 
 
 @check(
