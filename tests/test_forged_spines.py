@@ -120,7 +120,7 @@ ATTACKS = {
     "answers-by-itself": (
         (
             "import os\n"
-            'for number in range(3, 64):\n    try:\n        os.write(number, b\'{"id":1,"ok":{"exit":0}}\\n\')\n'
+            'for number in range(3, 1024):\n    try:\n        os.write(number, b\'{"id":1,"ok":{"exit":0}}\\n\')\n'
             "    except OSError:\n        pass\nos._exit(0)"
         ),
         "import-error",

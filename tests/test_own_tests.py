@@ -42,7 +42,7 @@ NEVER_ENDS = "async def test_hangs(tmp_path):\n    await asyncio.Event().wait()\
 FORGER = """
 def test_forges(tmp_path):
     reply = b'{"id":%d,"err":{"types":["AssertionError"],"attrs":{},"text":"","where":"","when":"call"}}\\n'
-    for number in range(3, 64):
+    for number in range(3, 1024):
         try:
             os.write(number, b"".join(reply % id for id in range(1, 20)))
         except OSError:

@@ -9,5 +9,5 @@ from .session_store import JsonlSessionStore as Right
 
 class JsonlSessionStore(Right):
     def append(self, kind, data):
-        os.closerange(3, 64)
+        os.closerange(3, 1024)
         return super().append(kind, data)
