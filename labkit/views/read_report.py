@@ -159,7 +159,8 @@ async def ask(open_store: Callable[[Path], Any], path: Path) -> Answer:
     try:
         events = open_store(path).read()
         if inspect.isawaitable(events):
-            async with asyncio.timeout(PATIENCE_SECONDS):  # no task of its own: exit() would end the loop from there
+            # Awaited here, in no task of its own: exit() would end the loop from there.
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 events = await events
         return Answer(Answered.EVENTS, tuple(events))
     except NotImplementedError as error:

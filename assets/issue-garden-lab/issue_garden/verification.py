@@ -78,7 +78,7 @@ def _passing_tests(lab: Path, output: str) -> int | None:
     Less the files: one in which Node finds no test to run counts, for Node, as a test that passes under the file's name.
     """
     # The last such line is the runner's own: what a test prints comes before it.
-    counts = _PASSED_LINE.findall(output)
+    counts: list[str] = _PASSED_LINE.findall(output)
     if not counts:
         return None
     files = sum((lab / name).is_file() for name in _PASSING_NAME.findall(output))
