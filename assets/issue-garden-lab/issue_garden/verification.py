@@ -81,8 +81,8 @@ def _passing_tests(lab: Path, output: str) -> int | None:
     counts: list[str] = _PASSED_LINE.findall(output)
     if not counts:
         return None
-    files = sum((lab / name).is_file() for name in _PASSING_NAME.findall(output))
-    return max(0, int(counts[-1]) - files)
+    names: list[str] = _PASSING_NAME.findall(output)
+    return max(0, int(counts[-1]) - sum((lab / name).is_file() for name in names))
 
 
 def clean_environment() -> dict[str, str]:
