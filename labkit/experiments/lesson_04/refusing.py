@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from labkit import lab_actions
 from labkit.experiments.lesson_04.garden import TASK, Garden
 from labkit.experiments.lesson_04.scenes import Scene, Scenes, Script, Trials, compare, scene, trials
@@ -14,13 +11,9 @@ def by_hand(*kinds: str) -> dict[str, Script]:
     """Return the changes of these kinds, as the control room makes them (``labkit.lab_actions.TAMPERINGS``)."""
 
     def change(kind: str) -> Script:
-        return lambda garden: void(lab_actions.tamper(garden.root, kind))
+        return lambda garden: lab_actions.tamper(garden.root, kind)
 
     return {kind: change(kind) for kind in kinds}
-
-
-def void(_done: object) -> None:
-    """Drop what a change returns: nobody takes it back here."""
 
 
 async def missing_records() -> Trials:
@@ -90,7 +83,7 @@ IDS = {"path": "../x", "long": "x" * 81, "newline": "issue-009\n", "accent": "ca
 async def impossible_ids() -> Trials:
     """Hand in four tasks whose ids are not allowed (C04-34). What their files are called is not the question."""
 
-    def submitted(task_id: str) -> Callable[[Garden], Any]:
+    def submitted(task_id: str) -> Script:
         def change(garden: Garden) -> None:
             (garden.root / "tasks" / "inbox" / f"{TASK}.json").unlink()
             garden.put_task(task_id, file_name="issue-009.json")

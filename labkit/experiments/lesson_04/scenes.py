@@ -13,7 +13,7 @@ from labkit.experiments import bench
 from labkit.experiments.lesson_04 import prepared
 from labkit.experiments.lesson_04.garden import NOTEBOOK, Garden, Step, UnfinishedError
 
-Script = Callable[[Garden], None]
+Script = Callable[[Garden], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +195,8 @@ def _play(name: str, garden: Garden, script: Script, look: tuple[str, ...]) -> S
     except Exception as error:
         if name != "yours":
             raise
-        garden.note(
-            "…", _in_short(error)
-        )  # a learner's code may leave anything behind, or nothing; here it is shown
+        # A learner's code may leave anything behind, or nothing; here it is shown.
+        garden.note("…", _in_short(error))
     return Scene(name, tuple(garden.steps), _files(garden, look), unfinished, garden.root)
 
 
