@@ -317,3 +317,17 @@ def test_ctrl_c_ends_a_round_without_a_traceback(lab):
     assert (done.returncode, done.stdout) == (130, "")
     assert "Traceback" not in done.stderr
     assert lab.run().said[2] == "phase_agent_running"
+
+
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"], ids=["full", "closed"])
+def test_an_answer_that_nobody_can_read_is_a_persons_matter(lab, where):
+    """A scheduler must not take a lost answer for a rejection: exit 3, one line on stderr, the decision on disk."""
+    command = f"{sys.executable} tools/run_once.py --simulate-interruption-after-claim {where}"
+    done = subprocess.run(
+        command, shell=True, cwd=lab.root, env=environment(), capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("stdout: ")
+    assert "Traceback" not in done.stderr
+    assert lab.record("state")["phase"] == "claimed"

@@ -100,9 +100,26 @@ def _environment_answer(error: OSError) -> Answer:
 
 
 def print_answer(answer: Answer) -> int:
-    """Write the answer to stdout as UTF-8, whatever the terminal's own encoding, and return its exit code."""
-    text = json.dumps(answer.as_object(), ensure_ascii=False, indent=2)
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
-    sys.stdout.buffer.flush()
+    """Write the answer to stdout as UTF-8, whatever the terminal's own encoding, and return its exit code.
+
+    Where nobody can read it, that is a person's matter (3), whatever was decided: the records have the decision.
+    """
+    text = json.dumps(answer.as_object(), ensure_ascii=False, indent=2) + "\n"
+    try:
+        _write_out(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        what = f"回答写不出去 (the answer cannot be written): {error.strerror}"
+        advice = "结论在 .loop 里，修好输出再看 (the decision is in .loop; mend the output, then look there)"
+        if sys.stderr is not None:
+            print(f"stdout: {what}; {advice}", file=sys.stderr)
+        return EXIT_CODES["blocked"]
     return answer.exit_code
+
+
+def _write_out(content: bytes) -> None:
+    """Hand ``content`` to stdout, past Python's buffer: what fails in there fails again, silently, at the exit."""
+    if sys.stdout is None:  # closed before we began; descriptor 1 may by now be somebody's file
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.stdout.flush()
+    while content:
+        content = content[os.write(sys.stdout.fileno(), content) :]
