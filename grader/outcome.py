@@ -170,7 +170,9 @@ class Outcome:
     def verdict(self) -> str:
         """The one word of this submission's row (G6)."""
         words = {lesson.verdict for lesson in self.lessons.values()}
-        return next((reason for reason in GRAVEST_FIRST if reason in words), "ok" if words else "grader-error")
+        return next(
+            (reason for reason in GRAVEST_FIRST if reason in words), "ok" if words else "grader-error"
+        )
 
     def plain(self) -> dict[str, Any]:
         """Give the outcome as JSON."""

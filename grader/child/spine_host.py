@@ -348,7 +348,10 @@ def _read_folder(root: Path) -> Iterator[tuple[str, bytes | str | None]]:
     """Give every folder (None), link (where it points) and file below `root`, each after the folder that it is in."""
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        yield name, str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
+        yield (
+            name,
+            str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes(),
+        )
 
 
 def _content(descriptor: int, most: int) -> str:
