@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -258,11 +259,12 @@ def test_a_published_file_is_never_replaced(tmp_path):
 
 
 def test_two_processes_racing_for_fifty_claims_have_one_owner_each(tmp_path):
-    """Row 107: each claim has one winner, and the file says who."""
+    """Row 107: each claim has one winner, and the file says who. The two meet before every claim, so each is a race."""
     source = """
-won = []
-sys.stdin.readline()
+peer, won = socket.socket(fileno=FD), []
 for n in range(50):
+    peer.sendall(b".")
+    peer.recv(1)
     try:
         publish_json(folder / f"{n}.json", {"owner": WHO})
         won.append(n)
@@ -270,17 +272,16 @@ for n in range(50):
         pass
 print(json.dumps(won))
 """
-    head = f"import json, sys\nsys.path[:0] = {[str(f) for f in FOLDERS]!r}\n{SAVE}from pathlib import Path\n"
-    runners = [
-        subprocess.Popen(
-            [sys.executable, "-I", "-c", f"{head}folder = Path({str(tmp_path)!r})\n{source.replace('WHO', str(who))}"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )
-        for who in (0, 1)
-    ]  # fmt: skip
-    for runner in runners:
-        runner.stdin.write(b"go\n")
-        runner.stdin.flush()
+    head = f"import json, socket, sys\nsys.path[:0] = {[str(f) for f in FOLDERS]!r}\n{SAVE}from pathlib import Path\n"
+    head += f"folder = Path({str(tmp_path)!r})\n"
+    ends = socket.socketpair()
+    runners = []
+    for who, end in enumerate(ends):
+        code = head + source.replace("WHO", str(who)).replace("FD", str(end.fileno()))
+        argv = [sys.executable, "-I", "-c", code]
+        runners.append(subprocess.Popen(argv, stdout=subprocess.PIPE, pass_fds=[end.fileno()]))
+    for end in ends:
+        end.close()
     won = [json.loads(runner.communicate()[0]) for runner in runners]
 
     assert sorted(won[0] + won[1]) == list(range(50))
