@@ -608,6 +608,15 @@ def test_an_untouched_starter_is_known_as_such() -> None:
     assert (view.ok, view.untouched, view.groups[0].rows[0].mark) == (False, True, "quiet")
 
 
+def test_a_guard_that_passes_does_not_make_a_starter_touched() -> None:
+    """Lesson 04's starter passes its guards: only the other required tests tell whether work has begun."""
+    untouched = outcome(reason="not-implemented")
+    tests = untouched["lessons"]["22"]["tests"]
+    tests.append({**tests[0], "id": "22-guard", "guard": True, "status": "pass", "reason": ""})
+
+    assert views.check_view(untouched, "22").untouched
+
+
 def test_every_rule_of_the_lesson_has_a_sentence_and_a_place() -> None:
     """S1 to S18 each stand in the catalogue and belong to a step of the code."""
     rules = [f"S{number}" for number in range(1, 19)]
@@ -626,7 +635,11 @@ def test_the_diff_is_empty_only_when_nothing_differs(tmp_path: Path) -> None:
     assert views.solution_diff(mine, theirs) == ""
     (theirs / "store.py").write_text("x = 2\n")
     (theirs / "more.py").write_text("y = 1\n")
+    (theirs / "inner").mkdir()
+    (theirs / "inner" / "deep.py").write_text("z = 1\n")
 
     diff = views.solution_diff(mine, theirs)
     assert "-x = 1\n+x = 2\n" in diff
     assert "+y = 1\n" in diff
+    assert "theirs/inner/deep.py" in diff
+    assert "+z = 1\n" in diff

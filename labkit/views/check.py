@@ -60,7 +60,8 @@ def check_view(outcome: dict[str, Any], lesson: str) -> CheckView:
     groups = tuple(
         _group(name, tests) for name, tests in (("required", required), ("extended", extended)) if tests
     )
-    untouched = all(test["reason"] == "not-implemented" for test in required)
+    # Guards pass on code that nobody has touched yet, so they say nothing about it.
+    untouched = all(test["reason"] == "not-implemented" for test in required if not test.get("guard"))
     return CheckView(all(test["status"] == "pass" for test in required), untouched, groups)
 
 
@@ -94,10 +95,11 @@ def _hints(test: dict[str, Any]) -> list[tuple[str, str]]:
 def solution_diff(yours: Path, solution: Path) -> str:
     """Return how a learner's lesson folder differs from the solution's, as a unified diff; empty when it does not."""
     pieces: list[str] = []
-    for path in sorted(solution.glob("*.py")):
-        mine = yours / path.name
+    for path in sorted(solution.rglob("*.py")):
+        name = path.relative_to(solution)
+        mine = yours / name
         before = mine.read_text("utf-8").splitlines(keepends=True) if mine.is_file() else []
         after = path.read_text("utf-8").splitlines(keepends=True)
-        names = (f"{yours.parent.name}/{path.name}", f"{solution.parent.name}/{path.name}")
+        names = (f"{yours.parent.name}/{name.as_posix()}", f"{solution.parent.name}/{name.as_posix()}")
         pieces += difflib.unified_diff(before, after, *names)
     return "".join(pieces)
