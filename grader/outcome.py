@@ -140,6 +140,7 @@ class LessonOutcome:
     def plain(self) -> dict[str, Any]:
         """Give the outcome as JSON."""
         return {
+            "verdict": self.verdict,
             "seed": self.seed,
             "ok": self.ok,
             "complete": self.complete,
@@ -158,6 +159,42 @@ class LessonOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What a row says beside its lessons.
+
+    `submission` is the row's name, `handed_in` the file or folder that was found, `student` the id for grades ("" where
+    it is not known). `problem` says why a submission was never graded. `content` and `suite` are SHA-256 of what was
+    taken from it and of what it was judged by.
+    """
+
+    submission: str
+    isolation: str
+    left_out: tuple[LeftOut, ...] = ()
+    student: str = ""
+    handed_in: str = ""
+    problem: Text | None = None
+    content: str = ""
+    suite: str = ""
+
+    def row(self, lessons: Mapping[str, dict[str, Any]], seconds: float = 0.0) -> dict[str, Any]:
+        """Give the whole row as JSON; `lessons` as `LessonOutcome.plain`, `seconds` of wall clock spent on it."""
+        return {
+            "schema": SCHEMA,
+            "submission": self.submission,
+            "student": self.student,
+            "handed_in": self.handed_in,
+            "verdict": gravest(lesson["verdict"] for lesson in lessons.values()),
+            "problem": self.problem and _both(self.problem),
+            "isolation": self.isolation,
+            "left_out": [entry._asdict() for entry in self.left_out],
+            "content": self.content,
+            "suite": self.suite,
+            "seconds": seconds,
+            "lessons": dict(lessons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One submission: which rung it ran on, and what each lesson showed."""
 
@@ -169,21 +206,18 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """The one word of this submission's row (G6)."""
-        words = {lesson.verdict for lesson in self.lessons.values()}
-        return next(
-            (reason for reason in GRAVEST_FIRST if reason in words), "ok" if words else "grader-error"
-        )
+        return gravest(lesson.verdict for lesson in self.lessons.values())
 
     def plain(self) -> dict[str, Any]:
-        """Give the outcome as JSON."""
-        return {
-            "schema": SCHEMA,
-            "submission": self.submission,
-            "verdict": self.verdict,
-            "isolation": self.isolation,
-            "left_out": [entry._asdict() for entry in self.left_out],
-            "lessons": {number: lesson.plain() for number, lesson in self.lessons.items()},
-        }
+        """Give the outcome as JSON: the shape of a row (`Head`)."""
+        lessons = {number: lesson.plain() for number, lesson in self.lessons.items()}
+        return Head(self.submission, self.isolation, self.left_out).row(lessons)
+
+
+def gravest(verdicts: Iterable[str]) -> str:
+    """Sum up the verdicts of a submission's lessons in one word; without any, the grader has failed."""
+    words = set(verdicts)
+    return next((reason for reason in GRAVEST_FIRST if reason in words), "ok" if words else "grader-error")
 
 
 def conclude(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.outcome import Finding, Outcome, conclude
+from grader.intake import LeftOut
+from grader.outcome import Finding, Head, Outcome, conclude
 from grader.settings import Limits, Settings
 from grader.suites.check import Check, Text
 
@@ -156,3 +157,21 @@ def test_the_json_has_the_shape_that_others_read():
     assert test["message"] == {"en": "wrong", "zh": "错"}
     assert test["hint"] == {"en": "hint", "zh": "提"}
     assert test["place"] == "a.py:3"
+
+
+def test_a_row_tells_whose_it_is_and_what_it_was_judged_by():
+    """Beside the lessons stand the student, the file, the reason it was not graded, and both hashes."""
+    lesson = concluded([a_check("22-a")], **{"22_a": ("fail", "missing-file")}).plain()
+    head = Head(
+        "Li 1", "bubblewrap", (LeftOut("x", "odd"),), "s-1", "Li 1.zip", Text("坏", "bad"), "c0", "50"
+    )
+    row = head.row({"22": lesson}, 1.5)
+    assert row.keys() == Outcome("s", "bubblewrap", {}).plain().keys()
+    assert (row["student"], row["handed_in"], row["problem"]) == (
+        "s-1",
+        "Li 1.zip",
+        {"en": "bad", "zh": "坏"},
+    )
+    assert (row["content"], row["suite"], row["seconds"]) == ("c0", "50", 1.5)
+    assert row["left_out"] == [{"name": "x", "why": "odd"}]
+    assert row["verdict"] == row["lessons"]["22"]["verdict"] == "missing-file"
