@@ -72,3 +72,21 @@ class QueueFullError(DurableLogError):
 
 class PlaceError(DurableLogError):
     """The session id or its folder is not acceptable: unsafe name, another owner, inside a Git work tree."""
+
+
+class EventsRemovedError(DurableLogError):
+    """A read asks for events that retention removed, up to and including `through`."""
+
+    def __init__(self, session: str, through: int) -> None:
+        super().__init__(
+            f"{session}: events up to {through} were removed by retention; read after {through}, from a checkpoint"
+        )
+        self.through = through
+
+
+class RetentionError(DurableLogError):
+    """Old events are not covered by a proved checkpoint, or nobody confirmed that they may go. Nothing was removed."""
+
+
+class BlobError(DurableLogError):
+    """A big content is missing, altered, or not what its reference says."""

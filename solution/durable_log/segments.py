@@ -1,0 +1,226 @@
+"""A session's log in pieces: closed segments, which nothing alters, and the active one (E12).
+
+A rotation is one atomic replacement of the manifest and nothing else, so a crash leaves the log before it or after it.
+Opening looks at names and sizes only; `prove` and the readers read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from .atomic_file import sweep_temporary_files, sync_file, sync_folder
+from .errors import CorruptLogError, EventsRemovedError, PlaceError
+from .manifest import Closed, Manifest, new_manifest, read_manifest, write_manifest
+from .record import Head, encode_value
+from .segment_file import NAME, SegmentFile, segment_name
+from .segment_index import SegmentIndex, fingerprint
+from .session_folder import SessionFolder
+
+_MOST_OPEN_INDEXES = 256  # each holds a descriptor, and many systems give a process no more than 1024
+
+
+class Segments:
+    """The segments of one session. Changing methods are for the process that holds the writer's lock, one at a time."""
+
+    def __init__(self, folder: SessionFolder, manifest: Manifest) -> None:
+        self.folder = folder
+        self._manifest = manifest
+        self._indexes: dict[int, SegmentIndex] = {}
+
+    @classmethod
+    def open(cls, folder: SessionFolder) -> Self:
+        """Open for writing, under the writer's lock: begin a new session, or finish what a crash cut short.
+
+        Raises: CorruptLogError when manifest and files do not fit, UnknownVersionError for a newer manifest, PlaceError
+        for another owner's; then nothing was changed. OSError.
+        """
+        manifest = read_manifest(folder.manifest_path, folder.session)
+        segments = cls(folder, manifest or new_manifest(folder.session))
+        segments._check()
+        sweep_temporary_files(folder.path)
+        if manifest is None:
+            write_manifest(folder.manifest_path, segments._manifest)
+        # A rename that an earlier process could not sync is durable before anything builds on it.
+        sync_folder(folder.path)
+        segments._finish_removing()
+        return segments
+
+    @classmethod
+    def look(cls, folder: SessionFolder) -> Self:
+        """Open for reading, beside a writer or without one: nothing is changed. Raises: as `open`."""
+        manifest = read_manifest(folder.manifest_path, folder.session)
+        segments = cls(folder, manifest or new_manifest(folder.session))
+        segments._check()
+        return segments
+
+    # --- What there is ---
+
+    @property
+    def active(self) -> Path:
+        """The file to append to. It is there once it holds its first event."""
+        return self.folder.path / segment_name(self.before.sequence + 1)
+
+    @property
+    def before(self) -> Head:
+        """The last event before the active segment."""
+        return self._manifest.closed_head
+
+    @property
+    def base(self) -> Head:
+        """The last event that retention removed; sequence 0 while the log is complete."""
+        return self._manifest.base
+
+    @property
+    def closed(self) -> tuple[Closed, ...]:
+        """The closed segments, oldest first."""
+        return self._manifest.closed
+
+    def recorded_head(self) -> Head:
+        """Return an event that the log reached durably: a log without it was cut."""
+        return self._manifest.head
+
+    def files(self, after: int | None = None) -> list[SegmentFile]:
+        """Return, oldest first, the segments that hold events behind sequence `after`; the active one is the last.
+
+        None asks for all that is there. Raises: EventsRemovedError when retention removed an event that was asked for.
+        """
+        if after is not None and after < self.base.sequence:
+            raise EventsRemovedError(self.folder.session, self.base.sequence)
+        found, before = [], self.base
+        for closed in self.closed:
+            if after is None or closed.last > after:
+                found.append(self._file(closed.first, before, closed))
+            before = Head(closed.last, closed.head)
+        return [*found, SegmentFile(self.active, before, None)]
+
+    def _file(self, first: int, before: Head, closed: Closed | None) -> SegmentFile:
+        return SegmentFile(self.folder.path / segment_name(first), before, closed)
+
+    # --- Changes, each one replacement of the manifest ---
+
+    def rotate(self, head: Head, size: int, sha256: str) -> None:
+        """Close the active segment at `head`; its `size` in bytes and `sha256` are of all its lines.
+
+        The lines are synced first: the manifest never promises what a power cut could take.
+
+        Raises: CorruptLogError when the file is not of that size; OSError, after which the log must be closed: whether
+        the manifest on the disk is the new one is not known until it is opened again.
+        """
+        if head.sequence == self.before.sequence:
+            return  # nothing to close: the active segment holds no event
+        if (found := self.active.stat().st_size) != size:
+            raise CorruptLogError(str(self.active), f"has {found} bytes, and {size} were written")
+        first = self.before.sequence + 1
+        closed = Closed(first=first, last=head.sequence, bytes=size, sha256=sha256, head=head.hash)
+        sync_file(self.active)
+        self._replace(closed=(*self.closed, closed), head=head)
+
+    def record_head(self, head: Head) -> None:
+        """Record that the log reached `head`, after syncing the lines. Raises: OSError, as `rotate`."""
+        if head != self._manifest.head:
+            if head.sequence > self.before.sequence:
+                sync_file(self.active)
+            self._replace(head=head)
+
+    def _replace(self, **changes: object) -> None:
+        manifest = msgspec.structs.replace(self._manifest, **changes)
+        write_manifest(self.folder.manifest_path, manifest)
+        self._manifest = manifest
+
+    # --- Work off the append path ---
+
+    def compress(self) -> int:
+        """Compress the closed segments that are plain; returns how many. May run in a thread beside appends.
+
+        Raises: CorruptLogError for one that is not what was closed, which stays as it is; OSError.
+        """
+        done = 0
+        for file in self.files()[:-1]:
+            if file.path.exists():
+                file.compress()
+                done += 1
+        return done
+
+    # --- Finding one event ---
+
+    def find(self, event_id: str) -> int | None:
+        """Return the sequence of the event with this id in a closed segment, None when none has it.
+
+        The answer is read from the segment itself; an index that is missing or damaged is made anew. Ids of events
+        that retention removed are forgotten. Raises: CorruptLogError, OSError.
+        """
+        stored_id = encode_value(event_id)
+        wanted = fingerprint(stored_id)
+        for file in reversed(self.files()[:-1]):
+            index = self._index(file)
+            for ordinal in index.ordinals(wanted):
+                if index.stored_id(file, ordinal) == stored_id:
+                    return file.before.sequence + 1 + ordinal
+        return None
+
+    def line(self, sequence: int) -> bytes:
+        """Return the stored line of one event of a closed segment, `0A` included.
+
+        Raises: LookupError when no closed segment has it; CorruptLogError; OSError.
+        """
+        for file in self.files()[:-1]:
+            if file.closed and file.closed.first <= sequence <= file.closed.last:
+                return self._index(file).line(file, sequence - file.closed.first)
+        raise LookupError(f"{self.folder.path}: no closed segment holds event {sequence}")
+
+    def index(self) -> None:
+        """Make the indexes that are missing, so that no `find` has to. May run in a thread beside appends."""
+        for file in self.files()[:-1]:
+            self._index(file)
+
+    def _index(self, file: SegmentFile) -> SegmentIndex:
+        assert file.closed is not None
+        index = self._indexes.get(file.closed.first)
+        if index is None:
+            while len(self._indexes) >= _MOST_OPEN_INDEXES:
+                self._indexes.pop(next(iter(self._indexes))).close()
+            index = self._indexes[file.closed.first] = SegmentIndex.load(file)
+        return index
+
+    # --- Opening ---
+
+    def _check(self) -> None:
+        """Compare manifest and folder. Raises: CorruptLogError, PlaceError, OSError."""
+        self._check_owner()
+        known = {file.path.name: file for file in self.files()}
+        removing = {segment_name(first) for first in self._manifest.removing}
+        for name in sorted(os.listdir(self.folder.path)):  # noqa: PTH208 - names alone
+            match = NAME.fullmatch(name)
+            if match is None:
+                continue
+            plain = name.removesuffix(".gz")
+            active_compressed = plain == self.active.name and name != plain
+            if (plain not in known and plain not in removing) or active_compressed:
+                raise CorruptLogError(
+                    str(self.folder.path / name), "a segment file that the manifest does not know"
+                )
+        for file in known.values():
+            if file.closed is not None:
+                file.check_size()
+
+    def _check_owner(self) -> None:
+        owner, mine = self._manifest.owner, new_manifest(self.folder.session).owner
+        if owner != mine:
+            raise PlaceError(
+                f"{self.folder.manifest_path}: belongs to user {owner}, and you are {mine}; restore a backup of it instead"
+            )
+
+    def _finish_removing(self) -> None:
+        """Remove the files that a confirmed retention left, and forget them."""
+        if not self._manifest.removing:
+            return
+        for first in self._manifest.removing:
+            self._file(first, self.base, None).remove()
+            if index := self._indexes.pop(first, None):
+                index.close()
+        sync_folder(self.folder.path)
+        self._replace(removing=())
