@@ -105,10 +105,10 @@ def test_an_empty_folder_lacks_every_needed_file(tmp_path):
     assert all(f"lesson_22/{name}" in problem.en and f"lesson_22/{name}" in problem.zh for name in NEEDED)
 
 
-def test_an_archive_has_its_reason(tmp_path):
-    """An archive is not silently an empty hand-in."""
+def test_a_stub_of_an_archive_has_its_reason(tmp_path):
+    """An archive that hardly began is not silently an empty hand-in."""
     (tmp_path / "a.zip").write_bytes(b"PK")
-    assert "unpack" in take(tmp_path / "a.zip", "22").problem.en
+    assert "only part of it arrived" in take(tmp_path / "a.zip", "22").problem.en
 
 
 def test_what_is_not_there_has_its_reason(tmp_path):
