@@ -23,12 +23,16 @@ _LAST_WORD_SECONDS = 0.5
 
 
 class ChildLost(Exception):  # noqa: N818 - what the pipe has to say about a student's child, in its own word
-    """The child cannot be asked any more. `reason` is the grader's word (G6), `seen` what was seen of it."""
+    """The child cannot be asked any more. `reason` is the grader's word (G6), `seen` what was seen of it.
 
-    def __init__(self, reason: Reason, seen: Text) -> None:
+    `then` is what to do next, where it is not what this reason has for everyone.
+    """
+
+    def __init__(self, reason: Reason, seen: Text, then: Text | None = None) -> None:
         super().__init__(f"{reason}: {seen.en}")
         self.reason = reason
         self.seen = seen
+        self.then = then
 
 
 class ChannelMisused(Exception):  # noqa: N818
@@ -98,10 +102,10 @@ class Channel(asyncio.Protocol):
         self._closed = True
         self.lose("crash", Text("子进程已被结束", "the child was ended"))
 
-    def lose(self, reason: Reason, seen: Text) -> None:
+    def lose(self, reason: Reason, seen: Text, then: Text | None = None) -> None:
         """Give the child up: kill it and fail everything it still owes. The first reason counts."""
         if self.lost is None:
-            self.lost = ChildLost(reason, seen)
+            self.lost = ChildLost(reason, seen, then)
             self._child.kill()
             if self._transport is not None:
                 self._transport.abort()

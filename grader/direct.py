@@ -15,9 +15,10 @@ import sys
 from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from grader import tree
 from grader.child import host
 from grader.lab import Cancelled, Event, Handle, Lab, Store, rebuild_error
-from grader.work_folder import names_below, plant_file, read_plain_file
+from grader.work_folder import MAX_FILE_BYTES
 from labkit.faults import file_layer
 
 if TYPE_CHECKING:
@@ -67,15 +68,19 @@ class DirectLab:
 
     def disk(self, name: str = "events.jsonl") -> bytes:
         """Look at what is on disk now."""
-        return read_plain_file(self.folder / name)
+        return tree.read(self.folder, name, MAX_FILE_BYTES)
+
+    def mode(self, name: str) -> int:
+        """Look at the rights of a file or folder."""
+        return tree.mode(self.folder, name)
 
     def plant(self, name: str, raw: bytes) -> None:
         """Put a file of these bytes in the folder."""
-        plant_file(self.folder / name, raw)
+        tree.plant(self.folder, name, raw)
 
     def names(self) -> list[str]:
         """List the files below the folder."""
-        return names_below(self.folder)
+        return tree.names(self.folder, ".")
 
     async def restart(self) -> None:
         """Load the student's modules anew."""

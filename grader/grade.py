@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import secrets
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from grader import tree
 from grader.bench import BENCHES
 from grader.channel import ChildLost
 from grader.intake import take
-from grader.lab import STUDENT_ERRORS, StudentError
+from grader.lab import StudentError, is_students
 from grader.outcome import Finding, Outcome, conclude
 from grader.proxy import Children, PipedLab
 from grader.rungs import strongest_rung
-from grader.sandbox import open_box
+from grader.sandbox import RunEnded, open_box
 from grader.spine_template import SpineUnready
 from grader.suites import load_suite
 from grader.suites.check import CheckFailed, Text
@@ -73,6 +75,9 @@ def grade_handin(
     return rung, conclude(handin.lesson, seed, checks, findings, settings)
 
 
+_MEASURED_EACH_SECONDS = 0.2
+
+
 class Run:
     """All checks of one lesson on one submission, one after the other."""
 
@@ -92,6 +97,7 @@ class Run:
     async def all(self, checks: Sequence[Check]) -> list[Finding]:
         """Run the checks; a fault of the grader is tried once more, in a child of its own (G6)."""
         findings = []
+        watching = asyncio.ensure_future(self._watch()) if self.children.box.mount is None else None
         try:
             for check in checks:
                 finding = await self.one(check)
@@ -103,15 +109,22 @@ class Run:
                     self._tell(check, finding)
         finally:
             self.children.close()
+            if watching:
+                watching.cancel()
         return findings
 
     async def one(self, check: Check) -> Finding:
         """Run one check in a fresh folder. A child that did something unexpected is not used again."""
+        box = self.children.box
+        box.check_running()
         try:
             finding = await self._tried(check)
         except ChildLost as lost:
             self.children.take_note(lost)
             finding = Finding(check.id, "fail", lost.reason, _explain(lost))
+        box.check_running()  # a child that was ended from outside is no finding
+        if finding.status == "fail" and box.has_no_room_here:
+            finding = _grader_error(check, OSError(errno.ENOSPC, ""))
         if finding.status != "pass" and finding.reason != "not-implemented":
             self.children.end(faults=check.faults)
         return finding
@@ -121,14 +134,15 @@ class Run:
         draw = Random(f"{self._seed} {check.id}")  # noqa: S311 - inputs, not secrets
         try:
             channel = await self.children.get(faults=check.faults)
-            lab = self._lab(self.children, channel, self._new_folder(), draw, faults=check.faults)
+            folder = self._new_folder()
+            lab = self._lab(self.children, channel, folder, draw, faults=check.faults)
         except OSError as error:
             return _grader_error(check, error)
         deadline = asyncio.timeout(min(limits.check_seconds, self.children.seconds_left))
         try:
             async with deadline:
                 await check.run(lab)
-        except ChildLost:
+        except (ChildLost, RunEnded):
             raise
         except Exception as error:  # noqa: BLE001 - sorted out by whose fault it is
             if deadline.expired():
@@ -143,17 +157,24 @@ class Run:
     def _new_folder(self) -> Path:
         """Make an empty folder. It has a number, not a name: what is tested is not the student's to know."""
         self._folders += 1
-        folder = self.children.box.work / f"{self._folders:03}"
-        folder.mkdir(mode=0o700)
-        self.children.box.hand_over(folder)
-        return folder
+        box, name = self.children.box, f"{self._folders:03}"
+        with self.children.room():
+            tree.make_folder(box.work, name, box.place.user)
+        return box.work / name
+
+    async def _watch(self) -> NoReturn:
+        """Measure the work folder where nothing else limits it, and end a submission that wrote too much."""
+        while True:
+            await asyncio.sleep(_MEASURED_EACH_SECONDS)
+            if await asyncio.to_thread(lambda: self.children.box.is_full):
+                self.children.lose(self.children.full())
 
 
 def _sort_out(check: Check, error: Exception) -> Finding:
     """Say whose fault an exception is: not implemented, wrong, out of memory, or the grader's own."""
     chain = [error, *_contexts(error)]
     place = next((note for link in chain for note in getattr(link, "__notes__", ()) if note), "")
-    if isinstance(error, NotImplementedError):
+    if isinstance(error, NotImplementedError) and is_students(error):
         return Finding(check.id, "fail", "not-implemented", Text(str(error), str(error)), place)
     if any(isinstance(link, StudentError) and link.name == "MemoryError" for link in chain):
         return Finding(check.id, "fail", "memory", REASONS["memory"], place)
@@ -163,7 +184,7 @@ def _sort_out(check: Check, error: Exception) -> Finding:
         return Finding(
             check.id, "fail", "fail", Text(f"{_rules(check)}：{error}", f"{_rules(check)}: {error}"), place
         )
-    if isinstance(error, STUDENT_ERRORS):
+    if is_students(error):
         found = show_error(error)
         message = Text(
             f"{_rules(check)}：应当不出错；实际：{found.zh}。",
@@ -196,7 +217,7 @@ def _grader_error(check: Check, error: Exception) -> Finding:
 
 def _explain(lost: ChildLost) -> Text:
     """Say what was seen, and what to do next."""
-    then = REASONS[lost.reason]
+    then = lost.then or REASONS[lost.reason]
     return Text(f"{lost.seen.zh}。{then.zh}", f"{lost.seen.en[:1].upper()}{lost.seen.en[1:]}. {then.en}")
 
 

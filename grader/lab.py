@@ -84,13 +84,26 @@ STUDENT_ERRORS: tuple[type[Exception], ...] = (
 )
 """Everything that awaiting a store may raise because of the student's code."""
 
+_MARK = "came_from_the_students_code"
+
 
 def rebuild_error(types: Sequence[str], attrs: Mapping[str, Any], text: str) -> Exception:
     """Make the exception that a check sees from what crossed the border.
 
     `types` are the names on the MRO of the raised class, nearest first; `attrs` may hold `line`, `path`
-    (CorruptLogError) and `errno`, `filename` (OSError). The first known name decides.
+    (CorruptLogError) and `errno`, `filename` (OSError). The first known name decides. It is marked (`is_students`).
     """
+    error = _rebuilt(types, attrs, text)
+    setattr(error, _MARK, True)
+    return error
+
+
+def is_students(error: BaseException) -> bool:
+    """Say whether the student's code raised this. A check's own TypeError has the same class, and no such mark."""
+    return isinstance(error, CorruptLog | Cancelled | StudentError) or getattr(error, _MARK, False) is True
+
+
+def _rebuilt(types: Sequence[str], attrs: Mapping[str, Any], text: str) -> Exception:
     for name in types:
         if name == "CorruptLogError":
             path = attrs.get("path")
@@ -158,6 +171,10 @@ class Lab(Protocol):
 
     def names(self) -> list[str]:
         """List every file below the folder, as sorted relative POSIX names."""
+        ...
+
+    def mode(self, name: str) -> int:
+        """Give the rights of a file or folder of the folder, as `chmod` takes them; of a missing one, `FileNotFoundError`."""
         ...
 
     async def restart(self) -> None:

@@ -287,7 +287,7 @@ def _in_words(error: dict[str, Any], box: Box) -> Text:
     place = f"{error['where']}: " if error["where"] else ""
     name = error["types"][0].rpartition(".")[2] if error["types"] else "error"
     words = next(iter(error["text"].strip().splitlines()), "")
-    said = (f"{place}{name}: {words}" if words else f"{place}{name}").replace(f"{box.work.parent}/", "")
+    said = (f"{place}{name}: {words}" if words else f"{place}{name}").replace(f"{box.place.work.parent}/", "")
     return Text(said, said)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import time
 from typing import TYPE_CHECKING, Any
 
-from grader import rungs, sandbox
+from grader import rungs, sandbox, tree
 from grader.channel import Allowance, Channel, ChildLost
 from grader.lab import Event, rebuild_error
 from grader.suites.check import Text
-from grader.work_folder import names_below, plant_file, read_plain_file
+from grader.work_folder import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
     from random import Random
 
@@ -78,6 +80,28 @@ class Children:
         if lost.reason not in ("crash", "memory", "timeout") or self._timeouts >= self.box.limits.timeouts:
             self.out_of_play = ChildLost("timeout", _NOT_RUN) if lost.reason == "timeout" else lost
 
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Put something into the work folder. Raises: ChildLost when there is no room because the student filled it."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT) and self.box.is_full:
+                raise self.full() from None
+            raise
+
+    def full(self) -> ChildLost:
+        """Say that the work folder is full."""
+        most = self.box.limits.work_mib
+        seen = Text(f"工作目录写满了（上限 {most} MiB）", f"the work folder is full (limit: {most} MiB)")
+        return ChildLost("crash", seen, _WRITE_LESS)
+
+    def lose(self, lost: ChildLost) -> None:
+        """Give up the whole submission, from outside: every child is ended, and what it still owes fails."""
+        self.out_of_play = lost
+        for channel in self._running.values():
+            channel.lose(lost.reason, lost.seen, lost.then)
+
     async def _start(self, *, faults: bool) -> Channel:
         child = sandbox.start(self.box, self._package, faults=faults, host=self._host)
         channel = Channel(child, self.box.limits.call_seconds, self.allowance)
@@ -96,6 +120,7 @@ class Children:
 
 
 _NOT_RUN = Text("前面的测试超时太多，这一项没有运行", "not run: too many tests before it ran out of time")
+_WRITE_LESS = Text("只写课程要求的文件。", "Write only the files that the lesson asks for.")
 _SLOW_IMPORT = Text("导入代码迟迟没有结束", "importing the code did not end in time")
 
 
@@ -111,13 +136,14 @@ def _load_failure(error: dict[str, Any]) -> ChildLost:
 
 
 class PipedLab:
-    """See `grader.lab.Lab`."""
+    """See `grader.lab.Lab`. `folder` is where the child sees it; the grader looks below its own end of `folder.parent`."""
 
     def __init__(
         self, children: Children, channel: Channel, folder: Path, draw: Random, *, faults: bool
     ) -> None:
-        self.folder = folder
+        self.folder = children.box.place.work / folder.name
         self.draw = draw
+        self._root = folder.parent
         self._children = children
         self._channel = channel
         self._faults = faults
@@ -130,24 +156,29 @@ class PipedLab:
 
     def disk(self, name: str = "events.jsonl") -> bytes:
         """Look at what is on disk now, from outside the child."""
-        return read_plain_file(self.folder / name)
+        return tree.read(self._root, self._below(name), MAX_FILE_BYTES)
+
+    def mode(self, name: str) -> int:
+        """Look at the rights of a file or folder."""
+        return tree.mode(self._root, self._below(name))
 
     def plant(self, name: str, raw: bytes) -> None:
         """Put a file of these bytes in the folder; it belongs to the child's user, like the folders around it."""
-        path = self.folder / name
-        plant_file(path, raw)
+        box = self._children.box
+        with self._children.room():
+            tree.plant(self._root, self._below(name), raw, box.place.user)
         self._children.allowance.sent(len(raw))
-        while path != self.folder:
-            self._children.box.hand_over(path)
-            path = path.parent
+
+    def names(self) -> list[str]:
+        """List the files below the folder."""
+        return tree.names(self._root, self.folder.name)
 
     def lost(self) -> ChildLost | None:
         """Say whether the child was lost meanwhile, unnoticed by the check: then its answers count for nothing."""
         return self._channel.lost
 
-    def names(self) -> list[str]:
-        """List the files below the folder."""
-        return names_below(self.folder)
+    def _below(self, name: str) -> str:
+        return f"{self.folder.name}/{name}"
 
     async def restart(self) -> None:
         """Kill the process and start another: nothing in memory survives, nothing is flushed."""

@@ -15,10 +15,11 @@ import os
 import secrets
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from grader import temporary
 
 KIT = Path(__file__).parents[1]
 HOST = KIT / "grader" / "child" / "host.py"
@@ -92,25 +93,31 @@ def rungs() -> tuple[Rung, ...]:
 
 def works(rung: Rung) -> bool:
     """Try the rung: a child that starts, reads the host and writes where it works."""
-    with tempfile.TemporaryDirectory(prefix="statelab-probe-") as name:
-        work = Path(name)
+    work = temporary.make()
+    try:
         work.chmod(0o755)
         place = Place(work, work, rung.new_user())
         if place.user is not None:
             os.chown(work, place.user, place.user)
-        try:
-            command = [*rung.prefix(place), *python_command(), "-c", _PROBE, str(HOST), sys.base_prefix]
-            probe = subprocess.run(
-                command,
-                cwd=work,
-                capture_output=True,
-                check=False,
-                timeout=_PROBE_SECONDS,
-                env={"PATH": os.defpath},
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        return probe.returncode == 0
+        return starts(rung, place)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    finally:
+        temporary.remove(work)
+
+
+def starts(rung: Rung, place: Place, before: Sequence[str] = ()) -> bool:
+    """Say whether a child does what every child does first, in this place, with these words `before` the rung's own."""
+    command = [*before, *rung.prefix(place), *python_command(), "-c", _PROBE, str(HOST), sys.base_prefix]
+    probe = subprocess.run(
+        command,
+        cwd=place.work,
+        capture_output=True,
+        check=False,
+        timeout=_PROBE_SECONDS,
+        env={"PATH": os.defpath},
+    )
+    return probe.returncode == 0
 
 
 _PROBE = """
@@ -120,6 +127,16 @@ open("probe", "x").close()
 subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)  # a lab's own commands start it anew
 sys.exit(sys.prefix != sys.argv[2])  # out of reach, an interpreter quietly takes another one's library
 """
+
+
+def end_user(user: int | None) -> None:
+    """Kill whatever the user of one box still runs; nothing for a user that was not made for a box.
+
+    All at once, in that user's own name: one by one, they could go on starting others.
+    """
+    if user in range(_FIRST_USER, _FIRST_USER + _USERS):
+        command = [*_another_user(Place(KIT, KIT, user)), "kill", "-KILL", "--", "-1"]
+        subprocess.run(command, capture_output=True, check=False)
 
 
 def python_command() -> list[str]:

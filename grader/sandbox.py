@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
-import time
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from grader import rungs
+from grader import rungs, temporary, tree, work_mount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from grader.settings import Limits
 
 
-@dataclass(frozen=True, slots=True)
+_LITTLE_ROOM = 1 << 20  # bytes
+
+
+class RunEnded(Exception):  # noqa: N818 - nobody's fault
+    """`end_all` was called: what was being graded has no outcome."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Box:
     """The folders of one submission, and how its children are started: on which rung, within which limits.
 
-    `home` has nothing in it. `tasks` counts what the children's user ran before, None where that is not known.
+    `home` has nothing in it. `tasks` counts what the children's user ran before, None where that is not known. `mount` is
+    what keeps the work folder from growing, None where nothing does.
     """
 
     place: rungs.Place
@@ -35,34 +42,100 @@ class Box:
     rung: rungs.Rung
     limits: Limits
     tasks: int | None
+    mount: work_mount.WorkMount | None
+    _children: set[Child] = field(default_factory=set)
+    _ended: threading.Event = field(default_factory=threading.Event)
 
     @property
     def work(self) -> Path:
-        """The folder that a child works in, and may fill."""
-        return self.place.work
+        """The folder that a child works in, and may fill, as the grader sees it; the child knows it as `place.work`."""
+        return self.place.work if self.mount is None else Path(f"/proc/self/fd/{self.mount.folder}")
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is in the work folder leaves no room for more."""
+        if self.mount is None:
+            return tree.is_larger(self.work, self.limits.work_mib << 20)
+        found = os.statvfs(self.mount.folder)
+        return not (found.f_bavail and found.f_favail)
+
+    @property
+    def has_no_room_here(self) -> bool:
+        """Whether this machine's disk is full below the work folder, and not by what is in it."""
+        if self.mount is not None:
+            return False
+        found = os.statvfs(self.work)
+        return found.f_bavail * found.f_frsize < _LITTLE_ROOM and not self.is_full
+
+    @property
+    def words(self) -> list[str]:
+        """The words before the interpreter."""
+        mounted = [] if self.mount is None else self.mount.words()
+        return [*mounted, *self.rung.prefix(self.place)]
 
     @property
     def code(self) -> Path:
         """The folder that holds the package, for reading only."""
         return self.place.code
 
-    def hand_over(self, path: Path) -> None:
-        """Let what the grader put below `work` belong to the user that the child runs as."""
-        if self.place.user is not None:
-            os.chown(path, self.place.user, self.place.user, follow_symlinks=False)
+    def check_running(self) -> None:
+        """Go on unless the run was ended. Raises: RunEnded."""
+        if self._ended.is_set():
+            raise RunEnded
+
+    def keep(self, child: Child) -> None:
+        """Take note of a child, to end it with the box. Raises: RunEnded, and the child is gone."""
+        self._children.add(child)
+        if self._ended.is_set():  # meanwhile, from another thread
+            self.end()
+            raise RunEnded
+
+    def end(self) -> None:
+        """Kill every child, and start none any more."""
+        self._ended.set()
+        for child in list(self._children):
+            child.kill()
 
 
-class Child(NamedTuple):
+class Child:
     """A started host: its process, and our end of the one socket it shares with us."""
 
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
+        self.process = process
+        self.channel = channel
+        self._lock = threading.Lock()
+        self._killed = False
 
     def kill(self) -> int:
         """End the whole process group now; give the exit code, as `Popen.returncode` does."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        with self._lock:
+            if not self._killed:  # once: the number could be another group's the next time
+                self._killed = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
         return self.process.wait()
+
+
+_open: set[Box] = set()
+
+
+def end_all() -> None:
+    """Kill all children of this process at once; whoever waits for one gets RunEnded, and opens no more in its box.
+
+    A box that is opened later works as usual: cancel what has not begun before calling this.
+    """
+    for box in list(_open):
+        box.end()
+
+
+def sweep() -> int:
+    """Remove what graders left behind that were killed; give the number of folders."""
+    left = temporary.left_behind()
+    for root in left:
+        with contextlib.suppress(OSError):
+            rungs.end_user((root / "work").lstat().st_uid)
+        temporary.remove(root)
+    return len(left)
 
 
 @contextlib.contextmanager
@@ -71,26 +144,55 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
 
     `programs` are folders that its children may read besides the system's.
     """
-    root = Path(tempfile.mkdtemp(prefix="statelab-"))
-    try:
+    root = temporary.make()
+    with contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(temporary.remove, root)
         root.chmod(0o711)  # a child that is another user passes through, and cannot list
         rung = rungs.strongest_rung()
         place = rungs.Place(root / "code", root / "work", rung.new_user(), programs)
-        box = Box(place, root / "home", rung, limits, _tasks_of(place.user))
-        for folder in (box.code, box.work, box.home):
+        for folder in (place.code, place.work, root / "home"):
             folder.mkdir()
             folder.chmod(0o755)  # whatever the umask
-        box.hand_over(box.work)
+        if place.user is not None:
+            os.chown(place.work, place.user, place.user)
+        mount = None
+        if can_mount():
+            mount = work_mount.mount(place.work, limits.work_mib, place.user)
+            at_the_end.callback(mount.close)
+        box = Box(place, root / "home", rung, limits, _tasks_of(place.user), mount)
+        _open.add(box)
+        at_the_end.callback(_open.discard, box)
+        if not rung.isolated:
+            at_the_end.callback(rungs.end_user, place.user)
+        at_the_end.callback(box.end)
         yield box
+
+
+@functools.cache
+def can_mount() -> bool:
+    """Say whether a child starts on the strongest rung in a work folder of its own size. Asked once a run."""
+    rung = rungs.strongest_rung()
+    root = temporary.make()
+    try:
+        root.chmod(0o755)
+        user = rung.new_user()
+        mount = work_mount.mount(root, 1, user)
+        try:
+            return rungs.starts(rung, rungs.Place(root, root, user), mount.words())
+        finally:
+            mount.close()
+    except (OSError, subprocess.TimeoutExpired):
+        return False
     finally:
-        _remove(root)
+        temporary.remove(root)
 
 
 def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> Child:
     """Start a host on the box's code; it says by itself when it is ready (`docs/grader-pipe.md`).
 
-    Raises: OSError when the system cannot start one more process.
+    Raises: OSError when the system cannot start one more process, RunEnded after `end_all`.
     """
+    box.check_running()
     ours, theirs = socket.socketpair()
     settings = {
         "channel": theirs.fileno(),
@@ -102,12 +204,12 @@ def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> C
     try:
         process = subprocess.Popen(
             [
-                *box.rung.prefix(box.place),
+                *box.words,
                 *rungs.python_command(),
                 str(host),
                 json.dumps(settings),
             ],
-            cwd=box.work,
+            cwd=box.place.work,
             env=rungs.environment(str(box.home)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -120,7 +222,13 @@ def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> C
         raise
     finally:
         theirs.close()
-    return Child(process, ours)
+    child = Child(process, ours)
+    try:
+        box.keep(child)
+    except RunEnded:
+        ours.close()
+        raise
+    return child
 
 
 def _tasks_of(user: int | None) -> int | None:
@@ -135,23 +243,3 @@ def _tasks_of(user: int | None) -> int | None:
             if process.stat().st_uid == os.geteuid():
                 count += sum(1 for _ in (process / "task").iterdir())
     return count
-
-
-def _remove(root: Path) -> None:
-    """Remove the box. Processes of a killed child may still be ending, and writing, for a moment."""
-    for _ in range(50):
-        shutil.rmtree(root, onerror=_open_up_and_retry)
-        if not root.exists():
-            return
-        time.sleep(0.02)
-
-
-def _open_up_and_retry(remove: Callable[[str], Any], path: str, _error: Any) -> None:
-    """Forgive a folder that the student's code closed to everyone; what still cannot go stays behind."""
-    with contextlib.suppress(OSError):
-        Path(path).parent.chmod(0o700)
-        Path(path).chmod(0o700)
-        if remove in (os.open, os.scandir, os.listdir, os.lstat):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            remove(path)

@@ -33,6 +33,7 @@ class Limits:
     memory_mib: int = 1024
     address_space_mib: int = 1024
     file_mib: int = 16
+    work_mib: int = 128
     open_files: int = 128
     processes: int = 128
 

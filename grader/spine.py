@@ -161,7 +161,7 @@ class Garden:
         if isinstance(ran.error, NotImplementedError):
             raise ran.error
         if ran.said[:2] == ("blocked", "not_implemented"):
-            raise NotImplementedError(str((ran.answer or {}).get("message")))
+            raise rebuild_error(["NotImplementedError"], {}, str((ran.answer or {}).get("message")))
         return ran
 
     async def _tell(self, op: str, **fields: Any) -> Any:

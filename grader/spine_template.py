@@ -16,10 +16,10 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader import temporary
 from labkit import lab_folder
 from labkit.node import UnfitNodeError, find_node
 from labkit.workspace import kit_root
@@ -70,8 +70,8 @@ def lay_down(handin: Handin, code: Path) -> None:
 @functools.cache
 def templates() -> Path:
     """Build both labs, once a run; they are removed at its end."""
-    root = Path(tempfile.mkdtemp(prefix="statelab-labs-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    root = temporary.make()
+    atexit.register(temporary.remove, root)
     try:
         lab_folder.new(root / "lesson", str(kit_root() / UNTOUCHED), ready=True)
     except lab_folder.LabFolderError as error:

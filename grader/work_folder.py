@@ -1,4 +1,4 @@
-"""One test's folder seen from outside; links, pipes and huge files left by a student are not followed."""
+"""One file that somebody else may have put there: links, pipes and huge files are not followed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_NAMES = 10_000
 _SAFE_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_EXCLUSIVE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 
 
 class OddFileError(Exception):
@@ -45,22 +44,3 @@ def plain_content(descriptor: int, name: str, most: int) -> bytes:
             return file.readall()[:most]
     finally:
         os.close(descriptor)
-
-
-def plant_file(path: Path, raw: bytes) -> None:
-    """Create a file with these bytes, in place of whatever had this name; nothing is followed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, _EXCLUSIVE, 0o600)
-    with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-        file.write(raw)
-
-
-def names_below(folder: Path) -> list[str]:
-    """List every entry below the folder that is no folder itself, as sorted relative POSIX names."""
-    found: list[str] = []
-    for root, _, files in os.walk(folder, followlinks=False):
-        found.extend(os.path.relpath(os.path.join(root, name), folder) for name in files)  # noqa: PTH118
-        if len(found) > MAX_NAMES:
-            raise OddFileError(f"{folder.name}: more than {MAX_NAMES} files")
-    return sorted(name.replace(os.sep, "/") for name in found)

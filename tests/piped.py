@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+from grader import tree
 from grader.proxy import Children, PipedLab
 from grader.sandbox import Box, open_box
 from grader.settings import Limits
@@ -101,7 +102,6 @@ _numbers = itertools.count(1)
 async def lab_of(children: Children, *, faults: bool = False) -> PipedLab:
     """Make the lab of one check on running children."""
     channel = await children.get(faults=faults)
-    folder = children.box.work / f"{next(_numbers)}"
-    folder.mkdir(mode=0o700)
-    children.box.hand_over(folder)
-    return PipedLab(children, channel, folder, Random(1), faults=faults)
+    box, name = children.box, f"{next(_numbers)}"
+    tree.make_folder(box.work, name, box.place.user)
+    return PipedLab(children, channel, box.work / name, Random(1), faults=faults)

@@ -57,7 +57,16 @@ def test_work_not_done_yet_stays_that():
 def test_another_error_than_the_expected_one_fails():
     """The class that came is named beside the class that was due."""
     with pytest.raises(CheckFailed, match="Expected: OSError; found: ValueError"):
-        asyncio.run(TRIAL.refuses(raising(ValueError("no")), OSError))
+        asyncio.run(TRIAL.refuses(raising(rebuild_error(["ValueError"], {}, "no")), OSError))
+
+
+@pytest.mark.parametrize("call", [TRIAL.gives, lambda made: TRIAL.refuses(made, ValueError, OSError)])
+def test_a_fault_of_the_graders_own_is_no_answer(call):
+    """A ValueError or OSError that no student's code raised is neither the refusal that was due nor a failure."""
+    for error in (ValueError("of the check"), OSError(28, "of this machine")):
+        with pytest.raises(type(error)) as caught:
+            asyncio.run(call(raising(error)))
+        assert caught.value is error
 
 
 def test_a_fault_of_the_transport_is_no_answer():

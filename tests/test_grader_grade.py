@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import shutil
 
 import pytest
@@ -105,17 +106,53 @@ def test_no_memory_is_its_own_reason():
     assert finding_of(one_append, RAISING.format("MemoryError")).reason == "memory"
 
 
-def test_a_fault_of_the_check_is_the_graders():
-    """A NameError in a check costs nobody a mark, and is tried twice."""
+FAULTS = [
+    NameError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    ValueError,
+    OSError,
+    AssertionError,
+    NotImplementedError,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_check_is_the_graders(fault):
+    """Whatever a check's own code raises costs nobody a mark, and is tried twice: also what a store could have raised."""
     tries = []
 
     async def run(lab):
+        await one_append(lab)
         tries.append(lab.folder)
-        raise NameError("in the check")
+        raise fault("in the check")
 
     found = finding_of(run)
     assert (found.status, found.reason) == ("error", "grader-error")
     assert len(set(tries)) == 2
+
+
+@pytest.mark.parametrize("fault", ["TypeError", "KeyError", "AttributeError", "OSError", "AssertionError"])
+def test_the_same_fault_of_the_store_is_the_students(fault):
+    """The class does not say whose fault it is; where it came from does."""
+    assert finding_of(one_append, RAISING.format(f"{fault}('in the store')")).reason == "fail"
+
+
+def test_a_disk_that_is_full_is_the_graders(monkeypatch):
+    """No room on this machine costs nobody a mark, whether the grader or the store met it."""
+
+    async def plants(lab):
+        lab.plant("events.jsonl", b"")
+
+    def no_room(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("grader.tree.plant", no_room)
+        assert finding_of(plants).reason == "grader-error"
+    monkeypatch.setattr("grader.sandbox.Box.has_no_room_here", True)
+    assert finding_of(one_append, RAISING.format("OSError(28, 'No space left')")).reason == "grader-error"
 
 
 def test_a_fault_that_goes_away_is_forgotten():

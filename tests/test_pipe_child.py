@@ -324,7 +324,7 @@ class JsonlSessionStore(Plain):
 
     with box_of(source) as box:
         asyncio.run(run(box))
-        root = box.work.parent
+        root = box.code.parent
     assert not root.exists()
 
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from grader.lab import STUDENT_ERRORS, CorruptLog, Event, StudentError, canonical
+from grader.lab import STUDENT_ERRORS, CorruptLog, Event, StudentError, canonical, is_students
 from grader.suites.check import CheckFailed, Text
 from grader.work_folder import OddFileError
 
@@ -56,7 +56,7 @@ class Trial:
         except NotImplementedError:
             raise
         except STUDENT_ERRORS as error:
-            raise self.failure(_NO_FAULT, show_error(error)) from None
+            raise self.failure(_NO_FAULT, show_error(_theirs(error))) from None
 
     async def refuses(self, call: Awaitable[Any], *kinds: type[E]) -> E:
         """Await what has to fail with one of `kinds`; give the error."""
@@ -66,9 +66,9 @@ class Trial:
         except NotImplementedError:
             raise
         except kinds as error:
-            return error
+            return _theirs(error)
         except STUDENT_ERRORS as error:
-            found = show_error(error)
+            found = show_error(_theirs(error))
         else:
             found = Text("没有报错", "nothing was raised")
         raise self.failure(Text(names, names), found)
@@ -151,6 +151,13 @@ class Trial:
                 raise self.failure(whole, Text(f"第 {number} 行不是记录", f"line {number} is no record"))
             events.append(event)
         return events
+
+
+def _theirs(error: E) -> E:
+    """Give an error of the student's code; one of the same class that came from the grader's own goes on as it is."""
+    if not is_students(error):
+        raise error
+    return error
 
 
 def show_error(error: Exception) -> Text:

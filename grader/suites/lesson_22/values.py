@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING, Any
 
 from grader.lab import Event
@@ -248,14 +247,14 @@ async def files_and_folders_are_private(lab: Lab) -> None:
     trial.disk_holds(lab, [event], name)
     if os.name != "posix":
         return
-    path = lab.folder / name
-    for place, wanted in ((path, 0o600), (path.parent, 0o700), (path.parent.parent, 0o700)):
-        mode = stat.S_IMODE(place.lstat().st_mode)
-        what = "file" if place == path else "folder"
+    folder = name.removesuffix(f"/{LOG}")
+    for place, wanted in ((name, 0o600), (folder, 0o700), ("deep", 0o700)):
+        mode = lab.mode(place)
+        what = "file" if place == name else "folder"
         trial.require(
             mode == wanted,
             Text(
-                f"{'文件' if place == path else '目录'}权限 {wanted:04o}", f"the {what} has mode {wanted:04o}"
+                f"{'文件' if place == name else '目录'}权限 {wanted:04o}", f"the {what} has mode {wanted:04o}"
             ),
             Text(f"{mode:04o}", f"{mode:04o}"),
         )
