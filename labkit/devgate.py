@@ -78,6 +78,8 @@ GATES = {
         _lock("requirements.lock", "pyproject.toml", "--group", "build"),
         _lock("requirements-dev.lock", "--group", "dev", "-c", "requirements.lock"),
         _lock("requirements-node.lock", "--group", "node", "-c", "requirements.lock"),
+        _lock("requirements-nbgrader.lock", "--group", "nbgrader"),
+        _lock("requirements-otter.lock", "--group", "otter"),
     ),
 }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from tests.benchmarks import commands, event_log, state_spine
+from tests.benchmarks import commands, event_log, state_spine, trivial_assignment
 from tests.benchmarks.page import table, write_table
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
+    yield "a trivial assignment, four graders", None
+    yield from (
+        ("graders", row)
+        for row in trivial_assignment.compare_graders(folder / "graders", min(rounds, 3), draw)
+    )
     yield from (("browser", commands.in_the_browser(*figure)) for figure in commands.BROWSER_FIGURES)
 
 
