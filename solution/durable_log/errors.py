@@ -75,13 +75,14 @@ class PlaceError(DurableLogError):
 
 
 class EventsRemovedError(DurableLogError):
-    """A read asks for events that retention removed, up to and including `through`."""
+    """A read asks for events that retention removed: those up to `sequence`, whose `event_hash` is `hash`."""
 
-    def __init__(self, session: str, through: int) -> None:
+    def __init__(self, session: str, sequence: int, hash: str) -> None:  # noqa: A002 - as in Head
         super().__init__(
-            f"{session}: events up to {through} were removed by retention; read after {through}, from a checkpoint"
+            f"{session}: events up to {sequence} were removed by retention; replay from a checkpoint behind them"
         )
-        self.through = through
+        self.sequence = sequence
+        self.hash = hash
 
 
 class RetentionError(DurableLogError):

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from pathlib import Path
 
 import msgspec
 
-from .atomic_file import NO_FOLLOW, replace_file
-from .errors import CorruptLogError, UnknownVersionError
+from .errors import CorruptLogError
 from .record import BEGINNING, Head
+from .sealed_json import read_sealed, write_sealed
 
 MANIFEST_VERSION = 1
 MOST_BYTES = 64 << 20
 """A manifest of more bytes is refused unread; one of 100,000 segments has about a third."""
-
-_HASH_FIELD = b',"manifest_hash":"'
-_TAIL = re.compile(re.escape(_HASH_FIELD) + rb'([0-9a-f]{64})"\}\n\Z')
-_TAIL_BYTES = len(_HASH_FIELD) + 64 + 3
 
 
 class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,10 +52,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Head(self.closed[-1].last, self.closed[-1].head) if self.closed else self.base
 
 
-class _Versioned(msgspec.Struct):
-    v: int
-
-
 def new_manifest(session: str) -> Manifest:
     """Return the manifest of a session without events, owned by this user (None where users have no number)."""
     owner = os.geteuid() if os.name == "posix" else None
@@ -78,9 +68,7 @@ def new_manifest(session: str) -> Manifest:
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Put `manifest` in the place of the old one, whole and synced. Raises: OSError, as `replace_file` says."""
-    body = msgspec.json.encode(manifest)[:-1]
-    proof = hashlib.sha256(body).hexdigest().encode()
-    replace_file(path, [body, _HASH_FIELD, proof, b'"}\n'])
+    write_sealed(path, manifest)
 
 
 def read_manifest(path: Path, session: str) -> Manifest | None:
@@ -89,37 +77,14 @@ def read_manifest(path: Path, session: str) -> Manifest | None:
     Raises: CorruptLogError when it is damaged, contradicts itself or is another session's; UnknownVersionError; OSError.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW)
+        manifest = read_sealed(path, Manifest, MANIFEST_VERSION, MOST_BYTES)
     except FileNotFoundError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        raw = file.read(MOST_BYTES + 1)
-    manifest = _decode(path, raw)
     if manifest.session != session:
         raise CorruptLogError(str(path), "is the manifest of another session")
     if reason := _contradiction(manifest):
         raise CorruptLogError(str(path), reason)
     return manifest
-
-
-def _decode(path: Path, raw: bytes) -> Manifest:
-    if not raw.strip(b"\0"):
-        raise CorruptLogError(str(path), f"holds nothing ({len(raw)} bytes without content)")
-    if len(raw) > MOST_BYTES:
-        raise CorruptLogError(str(path), f"is longer than {MOST_BYTES} bytes")
-    try:
-        version = msgspec.json.decode(raw, type=_Versioned).v
-        if version != MANIFEST_VERSION:
-            raise UnknownVersionError(
-                f"{path}: has version {version}, and this code knows version {MANIFEST_VERSION}; update the code"
-            )
-        proof = _TAIL.search(raw, len(raw) - _TAIL_BYTES)
-        body = raw[:-_TAIL_BYTES]
-        if proof is None or hashlib.sha256(body).hexdigest().encode() != proof[1]:
-            raise CorruptLogError(str(path), "does not match its own hash")
-        return msgspec.json.decode(body + b"}", type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise CorruptLogError(str(path), "is not a manifest") from None
 
 
 def _contradiction(manifest: Manifest) -> str:

@@ -23,6 +23,7 @@ from typing import Self
 
 from .atomic_file import NO_FOLLOW, replace_file
 from .errors import CorruptLogError
+from .record import UNHASHED_BYTES
 from .segment_file import SegmentFile
 
 _HEADER = struct.Struct(">8s32sII")
@@ -33,12 +34,19 @@ _ENTRIES_A_BUCKET = 8
 
 
 # A segment that was proved holds canonical records: their first keys stand where the format puts them.
+_CARRIED_HASH = re.compile(rb',"event_hash":"([0-9a-f]{64})"\}\n\Z')
 _STORED_ID = re.compile(rb'\{"v":\d+,"session":"[\w-]+","sequence":\d+,"event_id":("(?:[^"\\]|\\.)*"),')
 
 
 def fingerprint(stored_id: bytes) -> bytes:
     """Return the first 8 bytes of the SHA-256 of an id as it is stored, quotes included."""
     return hashlib.sha256(stored_id).digest()[:_FINGERPRINT_BYTES]
+
+
+def carried_hash(line: bytes) -> str | None:
+    """Return the `event_hash` that a whole line carries; None when it carries none."""
+    match = _CARRIED_HASH.search(line, max(0, len(line) - UNHASHED_BYTES - 1))
+    return match[1].decode() if match else None
 
 
 class SegmentIndex:

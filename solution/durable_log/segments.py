@@ -7,6 +7,7 @@ Opening looks at names and sizes only; `prove` and the readers read.
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -15,9 +16,9 @@ import msgspec
 from .atomic_file import sweep_temporary_files, sync_file, sync_folder
 from .errors import CorruptLogError, EventsRemovedError, PlaceError
 from .manifest import Closed, Manifest, new_manifest, read_manifest, write_manifest
-from .record import Head, encode_value
+from .record import Head, encode_text
 from .segment_file import NAME, SegmentFile, segment_name
-from .segment_index import SegmentIndex, fingerprint
+from .segment_index import SegmentIndex, carried_hash, fingerprint
 from .session_folder import SessionFolder
 
 _MOST_OPEN_INDEXES = 256  # each holds a descriptor, and many systems give a process no more than 1024
@@ -89,7 +90,7 @@ class Segments:
         None asks for all that is there. Raises: EventsRemovedError when retention removed an event that was asked for.
         """
         if after is not None and after < self.base.sequence:
-            raise EventsRemovedError(self.folder.session, self.base.sequence)
+            raise EventsRemovedError(self.folder.session, self.base.sequence, self.base.hash)
         found, before = [], self.base
         for closed in self.closed:
             if after is None or closed.last > after:
@@ -131,6 +132,22 @@ class Segments:
         write_manifest(self.folder.manifest_path, manifest)
         self._manifest = manifest
 
+    def remove_through(self, sequence: int) -> None:
+        """Remove the closed segments that end at `sequence` or before it: `retention.remove_before` is what may ask.
+
+        The manifest says first that they are gone; a crash after that is finished at the next opening.
+
+        Raises: OSError, as `rotate`.
+        """
+        going = [closed for closed in self.closed if closed.last <= sequence]
+        if going:
+            self._replace(
+                base=Head(going[-1].last, going[-1].head),
+                closed=self.closed[len(going) :],
+                removing=tuple(closed.first for closed in going),
+            )
+            self._finish_removing()
+
     # --- Work off the append path ---
 
     def compress(self) -> int:
@@ -153,7 +170,7 @@ class Segments:
         The answer is read from the segment itself; an index that is missing or damaged is made anew. Ids of events
         that retention removed are forgotten. Raises: CorruptLogError, OSError.
         """
-        stored_id = encode_value(event_id)
+        stored_id = encode_text(event_id)
         wanted = fingerprint(stored_id)
         for file in reversed(self.files()[:-1]):
             index = self._index(file)
@@ -171,6 +188,24 @@ class Segments:
             if file.closed and file.closed.first <= sequence <= file.closed.last:
                 return self._index(file).line(file, sequence - file.closed.first)
         raise LookupError(f"{self.folder.path}: no closed segment holds event {sequence}")
+
+    def hash_at(self, sequence: int) -> str | None:
+        """Return the `event_hash` that event `sequence` carries; None when the log does not hold it.
+
+        The end of a segment is known without reading; an event inside one is read. Raises: CorruptLogError, OSError.
+        """
+        known = {closed.last: closed.head for closed in self.closed} | {self.base.sequence: self.base.hash}
+        if sequence in known:
+            return known[sequence]
+        if self.base.sequence < sequence < self.before.sequence:
+            return carried_hash(self.line(sequence))
+        place = sequence - self.before.sequence - 1
+        try:
+            with SegmentFile(self.active, self.before, None).open() as lines:
+                line = next(islice(lines, place, None), b"") if place >= 0 else b""
+        except FileNotFoundError:
+            return None
+        return carried_hash(line) if line.endswith(b"\n") else None
 
     def index(self) -> None:
         """Make the indexes that are missing, so that no `find` has to. May run in a thread beside appends."""
@@ -219,8 +254,8 @@ class Segments:
         if not self._manifest.removing:
             return
         for first in self._manifest.removing:
-            self._file(first, self.base, None).remove()
             if index := self._indexes.pop(first, None):
                 index.close()
+            self._file(first, self.base, None).remove()
         sync_folder(self.folder.path)
         self._replace(removing=())

@@ -76,7 +76,7 @@ def open_session_folder(
     try:
         _refuse_unsafe_root(place)
         _refuse_twin(path)
-        _refuse_unsafe_session(path)
+        _refuse_unsafe_folder(path)
     except PlaceError:
         if made:
             with contextlib.suppress(
@@ -97,6 +97,12 @@ def require_safe_id(session: str) -> None:
         raise PlaceError(
             f"session id {session}: is the name of a device on Windows; choose another, for example {session}-1"
         )
+
+
+def private_subfolder(path: Path) -> None:
+    """Make a folder inside a session's, mode 0700 and durable, if it is missing. Raises: PlaceError, OSError."""
+    _make_private(path)
+    _refuse_unsafe_folder(path)
 
 
 def _refuse_git(path: Path) -> None:
@@ -136,8 +142,8 @@ def _refuse_unsafe_root(root: Path) -> None:
         raise PlaceError(f"{root}: anyone may write there; close it with: chmod o-w {root}")
 
 
-def _refuse_unsafe_session(path: Path) -> None:
-    """Stop at a session folder that is another user's, or that another user may look into."""
+def _refuse_unsafe_folder(path: Path) -> None:
+    """Stop at a session's folder that is another user's, or that another user may look into."""
     status = _folder_status(path)
     if os.name != "posix":
         return
