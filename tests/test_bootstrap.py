@@ -415,6 +415,8 @@ WANTED = {
     "requirements.lock": PYPROJECT["project"]["dependencies"] + PYPROJECT["dependency-groups"]["build"],
     "requirements-dev.lock": PYPROJECT["dependency-groups"]["dev"],
     "requirements-node.lock": PYPROJECT["dependency-groups"]["node"],
+    "requirements-nbgrader.lock": PYPROJECT["dependency-groups"]["nbgrader"],
+    "requirements-otter.lock": PYPROJECT["dependency-groups"]["otter"],
 }
 
 
