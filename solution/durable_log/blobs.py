@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from .atomic_file import NO_FOLLOW, sweep_temporary_files, sync_folder, temporary_file, write_all
+from .atomic_file import sweep_temporary_files, sync_folder, temporary_file, write_all
 from .errors import BlobError, LimitError, RetentionError
+from .reading import open_log
 from .segments import Segments
 from .session_folder import SessionFolder, private_subfolder
 
@@ -74,7 +75,7 @@ class Blobs:
         """
         path, size = self._named_by(reference)
         try:
-            file = os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")
+            file = open_log(path)
         except FileNotFoundError:
             raise BlobError(f"{path}: is missing; restore it from a backup of the session") from None
         digest, found = hashlib.sha256(), 0

@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
-from .atomic_file import NO_FOLLOW, replace_file
+from .atomic_file import replace_file
 from .errors import CorruptLogError, UnknownVersionError
+from .reading import open_log
 
 Sealed = TypeVar("Sealed", bound=msgspec.Struct)
 
@@ -39,8 +40,8 @@ def read_sealed(path: Path, kind: type[Sealed], version: int, most_bytes: int) -
     Raises: CorruptLogError when it is damaged, no `kind`, or longer than `most_bytes`; UnknownVersionError when its `v`
     is another; FileNotFoundError and any other OSError.
     """
-    with os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb") as file:
-        raw = file.read(most_bytes + 1)
+    with open_log(path) as file:
+        raw = file.read(min(most_bytes, os.fstat(file.fileno()).st_size) + 1)
     if not raw.strip(b"\0"):
         raise CorruptLogError(str(path), f"holds nothing but {len(raw)} empty bytes")
     if len(raw) > most_bytes:

@@ -7,7 +7,6 @@ import hashlib
 import io
 import os
 import re
-import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .atomic_file import NO_FOLLOW, sync_folder, temporary_file
+from .atomic_file import sync_folder, temporary_file
 from .errors import CorruptLogError
 from .manifest import Closed
+from .reading import open_log
 from .record import Head
 
 NAME = re.compile(r"(\d+)\.jsonl(\.gz)?", re.ASCII)
@@ -66,7 +66,7 @@ class SegmentFile:
         # Plain first: compressing removes the plain file only when the compressed one is there.
         for path in (self.path, self.compressed_path):
             try:
-                return os.fdopen(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb", buffering=0), path
+                return open_log(path), path
             except FileNotFoundError:
                 continue
         if self.closed is None:
@@ -81,10 +81,7 @@ class SegmentFile:
         assert self.closed is not None
         raw, path = self._open_stored()
         with raw:
-            status = os.fstat(raw.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise CorruptLogError(str(path), "is not a regular file")
-            size, expected = status.st_size, self.closed.bytes
+            size, expected = os.fstat(raw.fileno()).st_size, self.closed.bytes
             if path == self.compressed_path:  # a gzip file ends with the size of its content, modulo 2^32
                 raw.seek(max(0, size - 4))
                 size, expected = struct.unpack("<I", raw.read(4).rjust(4, b"\0"))[0], expected % (1 << 32)

@@ -21,8 +21,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Self
 
-from .atomic_file import NO_FOLLOW, replace_file
+from .atomic_file import replace_file
 from .errors import CorruptLogError
+from .reading import open_log
 from .record import UNHASHED_BYTES
 from .segment_file import SegmentFile
 
@@ -115,10 +116,10 @@ def _map(file: SegmentFile) -> mmap.mmap | None:
     """Map the index file; None when it is missing or not the whole and sound index of this segment."""
     assert file.closed is not None
     try:
-        descriptor = os.open(file.index_path, os.O_RDONLY | NO_FOLLOW)
+        source = open_log(file.index_path)
     except FileNotFoundError:
         return None
-    with os.fdopen(descriptor, "rb") as source:
+    with source:
         if os.fstat(source.fileno()).st_size < _HEADER.size:
             return None
         data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)

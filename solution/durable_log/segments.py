@@ -41,6 +41,7 @@ class Segments:
         """
         manifest = read_manifest(folder.manifest_path, folder.session)
         segments = cls(folder, manifest or new_manifest(folder.session))
+        segments._check_owner()
         segments._check()
         sweep_temporary_files(folder.path)
         if manifest is None:
@@ -52,11 +53,19 @@ class Segments:
 
     @classmethod
     def look(cls, folder: SessionFolder) -> Self:
-        """Open for reading, beside a writer or without one: nothing is changed. Raises: as `open`."""
+        """Open for reading, beside a writer or without one: nothing is changed. Raises: as `open`, but for PlaceError."""
         manifest = read_manifest(folder.manifest_path, folder.session)
-        segments = cls(folder, manifest or new_manifest(folder.session))
-        segments._check()
-        return segments
+        while True:
+            segments = cls(folder, manifest or new_manifest(folder.session))
+            try:
+                segments._check()
+            except CorruptLogError:
+                # A writer may have rotated or removed between our look at the manifest and that at the folder.
+                seen, manifest = manifest, read_manifest(folder.manifest_path, folder.session)
+                if manifest == seen:
+                    raise
+            else:
+                return segments
 
     # --- What there is ---
 
@@ -224,8 +233,7 @@ class Segments:
     # --- Opening ---
 
     def _check(self) -> None:
-        """Compare manifest and folder. Raises: CorruptLogError, PlaceError, OSError."""
-        self._check_owner()
+        """Compare manifest and folder. Raises: CorruptLogError, OSError."""
         known = {file.path.name: file for file in self.files()}
         removing = {segment_name(first) for first in self._manifest.removing}
         for name in sorted(os.listdir(self.folder.path)):  # noqa: PTH208 - names alone

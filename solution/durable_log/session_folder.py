@@ -68,13 +68,10 @@ def open_session_folder(
 
     Raises: PlaceError for an unsafe id or place, or a session that is missing and may not be made; OSError.
     """
-    require_safe_id(session)
-    place = Path(default_root() if root is None else root).expanduser().resolve()
-    path = place / session
-    _refuse_git(path)
+    path = _path_of(root, session)
     made = create and _make_private(path)
     try:
-        _refuse_unsafe_root(place)
+        _refuse_unsafe_root(path.parent)
         _refuse_twin(path)
         _refuse_unsafe_folder(path)
     except PlaceError:
@@ -85,6 +82,22 @@ def open_session_folder(
                 path.rmdir()
         raise
     return SessionFolder(path, session)
+
+
+def open_root(root: str | os.PathLike[str] | None, session: str) -> Path:
+    """Return where a new session would lie, its root made and checked, itself not made. Raises: PlaceError, OSError."""
+    path = _path_of(root, session)
+    _make_private(path.parent)
+    _refuse_unsafe_root(path.parent)
+    _refuse_twin(path)
+    return path
+
+
+def _path_of(root: str | os.PathLike[str] | None, session: str) -> Path:
+    require_safe_id(session)
+    path = Path(default_root() if root is None else root).expanduser().resolve() / session
+    refuse_git(path)
+    return path
 
 
 def require_safe_id(session: str) -> None:
@@ -105,7 +118,7 @@ def private_subfolder(path: Path) -> None:
     _refuse_unsafe_folder(path)
 
 
-def _refuse_git(path: Path) -> None:
+def refuse_git(path: Path) -> None:
     """Stop where Git would see the log, and a project's own scripts could forge it (C22-49)."""
     for folder in (path, *path.parents):
         if os.path.lexists(folder / ".git") or _is_bare_repository(folder):
