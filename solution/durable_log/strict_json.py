@@ -1,0 +1,187 @@
+"""Is one line one strict JSON text? Two judges, one verdict: an exact one that can name the fault, a fast one before it.
+
+The fast judge may say yes only where the exact one would; whatever it is not sure of goes to the exact one
+(tests/test_durable_strict_json.py holds them side by side). Neither keeps or quotes a byte of the line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import msgspec
+
+MAX_DEPTH = 500
+"""Levels of `[` and `{`: half of what Python's own parser bears, so that the verdict never hangs on its stack."""
+
+MAX_DIGITS = 4_300
+"""Digits of an integer that Python reads back."""
+
+_JSON_SPACE = " \t\r\n"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+_decode = msgspec.json.Decoder().decode
+
+
+class NotStrictError(ValueError):
+    """The line is not strict JSON. `kind` names the fault (docs/log-command.md); `offset` is in bytes of the line."""
+
+    def __init__(self, kind: str, offset: int = 0) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.offset = offset
+
+
+class Judged(msgspec.Struct, frozen=True, gc=False):
+    """A line that is strict JSON: its value, and what in it other readers stumble over."""
+
+    value: Any
+    huge_integer: bool = False
+    lone_surrogate: bool = False
+
+
+def judge(raw: bytes) -> Judged:
+    """Give the value of one line (without its newline).
+
+    Raises: NotStrictError, which says what kind of fault it is and where.
+    """
+    try:
+        value = _decode(raw)
+        beyond = raw.count(b'"') - 2 * _strings((value,), 1, 1)
+        if not beyond or beyond == _escaped_quotes(raw):
+            return Judged(value)
+    except (msgspec.MsgspecError, RecursionError, ValueError, _UnsureError):
+        pass  # the exact judge knows what is wrong with it, if anything is
+    return judge_exactly(raw)
+
+
+class _UnsureError(Exception):
+    """The fast judge leaves this one to the exact judge."""
+
+
+def _escaped_quotes(raw: bytes) -> int:
+    """Count the quotes that end no string: those behind a backslash that is not escaped itself."""
+    if b'\\\\"' in raw:
+        raw = raw.replace(b"\\\\", b"")
+    return raw.count(b'\\"')
+
+
+def _strings(values: Iterable[Any], count: int, depth: int) -> int:
+    """Count the strings, keys included, that `count` decoded values hold.
+
+    msgspec keeps the last of two equal keys and says nothing: then the text has strings that the value has not.
+    """
+    if depth > MAX_DEPTH + 1:
+        raise _UnsureError
+    for value in values:
+        kind = value.__class__
+        if kind is str:
+            continue
+        count -= 1
+        if kind is dict:
+            count += len(value) + _strings(value.values(), len(value), depth + 1)
+        elif kind is list:
+            count += _strings(value, len(value), depth + 1)
+        elif kind is int and not _LEAST <= value <= _MOST:
+            raise _UnsureError
+    return count
+
+
+def judge_exactly(raw: bytes) -> Judged:
+    """Give the value of one line by Python's own parser, made strict. The definition that `judge` is held to.
+
+    Raises: NotStrictError.
+    """
+    if raw.startswith(_BYTE_ORDER_MARK):
+        raise NotStrictError("bom")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as problem:
+        start = problem.start
+        encoded = _ENCODED_SURROGATE.match(raw, start)
+        raise NotStrictError("encoded-surrogate" if encoded else "utf-8", start) from None
+    value = parse_exactly(text)
+    return Judged(value, *_odd(value))
+
+
+def parse_exactly(text: str) -> Any:
+    """Give the value of one JSON text. Raises: NotStrictError; its offset counts UTF-8 bytes."""
+    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
+        raise NotStrictError("too-deep")
+    body = text.strip(_JSON_SPACE)
+    if not body:
+        raise NotStrictError("blank-line")
+    try:
+        value, end = _STRICT.raw_decode(body)
+    except NotStrictError:
+        raise
+    except json.JSONDecodeError as problem:
+        # `from None`: the parser's own error keeps the whole text.
+        kind = "control-character" if problem.msg.startswith("Invalid control character") else "not-json"
+        raise NotStrictError(kind, _bytes_before(text, body, problem.pos)) from None
+    except ValueError:
+        raise NotStrictError("integer-too-long") from None
+    if end != len(body):
+        raise NotStrictError("not-json", _bytes_before(text, body, end))
+    return value
+
+
+def depth_of(text: str) -> int:
+    """Count levels of brackets without recursion, so that a nesting bomb reaches no parser's stack."""
+    deepest = level = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found[0] in "[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif found[0] in "]}":
+            level -= 1
+    return deepest
+
+
+def _bytes_before(text: str, body: str, position: int) -> int:
+    start = len(text) - len(text.lstrip(_JSON_SPACE))
+    return start + len(body[:position].encode("utf-8", "surrogatepass"))
+
+
+def _odd(value: Any) -> tuple[bool, bool]:
+    """Say whether a value holds an integer past 64 bits, and whether it holds half of a surrogate pair."""
+    huge = lone = False
+    rest = [value]
+    while rest:
+        found = rest.pop()
+        if isinstance(found, dict):
+            rest.extend(found)
+            rest.extend(found.values())
+        elif isinstance(found, list):
+            rest.extend(found)
+        elif isinstance(found, str):
+            lone = lone or (not found.isascii() and any("\ud800" <= letter <= "\udfff" for letter in found))
+        elif type(found) is int:
+            huge = huge or not _LEAST <= found <= _MOST
+    return huge, lone
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise NotStrictError("doubled-key")
+    return members
+
+
+def _refuse_constant(_token: str) -> NoReturn:
+    raise NotStrictError("nan")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise NotStrictError("number-overflow")
+    return number
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)

@@ -1,0 +1,119 @@
+"""What is strict JSON: the fast judge never says yes where the exact one says no."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from solution.durable_log import strict_json
+from solution.durable_log.strict_json import MAX_DEPTH, MAX_DIGITS, NotStrictError, judge, judge_exactly
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+PIECES = st.sampled_from(
+    [
+        *('{"a":1', '"a":', '"a" :', '"', '\\"', "\\\\", "\\u0022", "{", "}", "[", "]", ",", ":", "1", "-0"),
+        *(
+            "1e400",
+            "NaN",
+            "true",
+            " ",
+            "\t",
+            "\r",
+            "\x00",
+            "\u2028",
+            "é",
+            '"\\ud800"',
+            "18446744073709551616",
+        ),
+    ]
+)
+
+
+def verdict(judge_it, raw: bytes):
+    try:
+        judged = judge_it(raw)
+    except NotStrictError as fault:
+        return fault.kind
+    return json.dumps(judged.value), judged.huge_integer, judged.lone_surrogate
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PIECES, max_size=14).map("".join))
+@example('{"a" :1,"a":2}')
+@example('{"a":1,"a":"\\u0022"}')
+@example('{"a\\\\":1,"a\\\\":2}')
+@example('{"a":":","a":2}')
+@example('{"\\"":1,"\\u0022":2}')
+@example('{"x":"\\\\","x":"\\""}')
+def test_both_judges_agree_on_anything(text):
+    """Fast or exact, the same bytes get the same verdict and the same value."""
+    raw = text.encode()
+
+    assert verdict(judge, raw) == verdict(judge_exactly, raw)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.booleans(), st.sampled_from([None, 1]), st.integers(0, 200), st.integers(0, 255))
+def test_both_judges_agree_on_damaged_json(value, ascii_only, indent, at, byte):
+    """One byte changed in real JSON: still one verdict."""
+    raw = bytearray(json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "replace"))
+    raw[at % len(raw)] = byte
+
+    assert verdict(judge, bytes(raw)) == verdict(judge_exactly, bytes(raw))
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (b'{"a":1,"a":2}', "doubled-key"),
+        (b'{"a":{"b":1,"\\u0062":2}}', "doubled-key"),
+        (b'{"a":NaN}', "nan"),
+        (b'{"a":-Infinity}', "nan"),
+        (b'{"a":1e400}', "number-overflow"),
+        (b'{"a":%b}' % (b"9" * (MAX_DIGITS + 1)), "integer-too-long"),
+        (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), "too-deep"),
+        (b"[" * 100_000, "too-deep"),
+        (b"\xef\xbb\xbf{}", "bom"),
+        (b'{"a":"\xff"}', "utf-8"),
+        (b'{"a":"\xed\xa0\x80"}', "encoded-surrogate"),
+        (b'{"a":"\t"}', "control-character"),
+        (b" \r", "blank-line"),
+        (b'{"a":01}', "not-json"),
+        (b"{'a':1}", "not-json"),
+    ],
+)
+def test_a_fault_has_its_name(raw, kind):
+    """What is wrong is told by kind, and the error holds no byte of the line."""
+    with pytest.raises(NotStrictError) as caught:
+        judge(raw)
+
+    assert (caught.value.kind, str(caught.value)) == (kind, kind)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_what_is_odd_and_sound_is_said():
+    """An integer past 64 bits and half a surrogate pair count, exactly, and are told."""
+    huge, lone = judge(b'{"a":18446744073709551617}'), judge(b'{"a":"\\ud83d"}')
+
+    assert (huge.value["a"], huge.huge_integer) == (2**64 + 1, True)
+    assert (lone.value["a"], lone.lone_surrogate) == ("\ud83d", True)
+
+
+def test_ordinary_lines_never_wait_for_the_exact_judge(monkeypatch):
+    """JSON inside JSON, escapes and Chinese text are judged by the fast path alone."""
+    monkeypatch.setattr(strict_json, "judge_exactly", None)
+    value = {
+        "类型": "user",
+        "text": 'say "hi"\n\\',
+        "nested": json.dumps({"a": json.dumps({"b": ":"})}),
+        "n": [1, {}],
+    }
+
+    assert judge(json.dumps(value, ensure_ascii=False).encode()).value == value
