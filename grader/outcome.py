@@ -163,8 +163,8 @@ class Head:
     """What a row says beside its lessons.
 
     `submission` is the row's name, `handed_in` the file or folder that was found, `student` the id for grades ("" where
-    it is not known). `problem` says why a submission was never graded. `content` and `suite` are SHA-256 of what was
-    taken from it and of what it was judged by.
+    it is not known). `problem` says why a submission was never graded, `notes` what an instructor should look at though
+    it was. `content` and `suite` are SHA-256 of what was taken from it and of what it was judged by.
     """
 
     submission: str
@@ -173,6 +173,7 @@ class Head:
     student: str = ""
     handed_in: str = ""
     problem: Text | None = None
+    notes: tuple[Text, ...] = ()
     content: str = ""
     suite: str = ""
 
@@ -185,6 +186,7 @@ class Head:
             "handed_in": self.handed_in,
             "verdict": gravest(lesson["verdict"] for lesson in lessons.values()),
             "problem": self.problem and _both(self.problem),
+            "notes": [_both(note) for note in self.notes],
             "isolation": self.isolation,
             "left_out": [entry._asdict() for entry in self.left_out],
             "content": self.content,

@@ -162,9 +162,8 @@ def test_the_json_has_the_shape_that_others_read():
 def test_a_row_tells_whose_it_is_and_what_it_was_judged_by():
     """Beside the lessons stand the student, the file, the reason it was not graded, and both hashes."""
     lesson = concluded([a_check("22-a")], **{"22_a": ("fail", "missing-file")}).plain()
-    head = Head(
-        "Li 1", "bubblewrap", (LeftOut("x", "odd"),), "s-1", "Li 1.zip", Text("坏", "bad"), "c0", "50"
-    )
+    left_out, problem, notes = (LeftOut("x", "odd"),), Text("坏", "bad"), (Text("注", "note"),)
+    head = Head("Li 1", "bubblewrap", left_out, "s-1", "Li 1.zip", problem, notes, "c0", "50")
     row = head.row({"22": lesson}, 1.5)
     assert row.keys() == Outcome("s", "bubblewrap", {}).plain().keys()
     assert (row["student"], row["handed_in"], row["problem"]) == (
@@ -173,5 +172,6 @@ def test_a_row_tells_whose_it_is_and_what_it_was_judged_by():
         {"en": "bad", "zh": "坏"},
     )
     assert (row["content"], row["suite"], row["seconds"]) == ("c0", "50", 1.5)
+    assert row["notes"] == [{"en": "note", "zh": "注"}]
     assert row["left_out"] == [{"name": "x", "why": "odd"}]
     assert row["verdict"] == row["lessons"]["22"]["verdict"] == "missing-file"
