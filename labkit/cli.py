@@ -22,6 +22,7 @@ class Door(NamedTuple):
 DOORS = {
     "lab": Door("labkit.lab:main", "Open JupyterLab on the first page of the labs."),
     "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
+    "submit": Door("grader.submit:submit", "Pack your work into one zip to hand in."),
     "grade": Door("grader.cli:grade", "Grade every submission of a class."),
     "gate": Door(
         "grader.gate:gate", "Prove the suite, or your own tests: every store known to be wrong must fail."
