@@ -21,6 +21,7 @@ from grader.spine_template import SpineUnready
 from grader.suites import load_suite
 from grader.suites.check import CheckFailed, Text
 from grader.suites.expect import show_error
+from grader.tree import MissingFile
 from grader.work_folder import OddFileError
 
 if TYPE_CHECKING:
@@ -180,6 +181,14 @@ def _sort_out(check: Check, error: Exception) -> Finding:
         return Finding(check.id, "fail", "memory", REASONS["memory"], place)
     if isinstance(error, CheckFailed):
         return Finding(check.id, "fail", "fail", error.message, place)
+    if isinstance(error, MissingFile):
+        return Finding(
+            check.id,
+            "fail",
+            "fail",
+            Text(f"{_rules(check)}：应有的文件不在", f"{_rules(check)}: a file that is due is not there"),
+            place,
+        )
     if isinstance(error, OddFileError):
         return Finding(
             check.id, "fail", "fail", Text(f"{_rules(check)}：{error}", f"{_rules(check)}: {error}"), place

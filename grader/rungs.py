@@ -1,7 +1,8 @@
 """The ladder of isolation (G5): what each rung puts before the interpreter, and the strongest that works here.
 
     bubblewrap            own mounts, processes and network; the kit, other submissions and homes are not there
-    limits-only           limits, empty home and environment, process group killed; nothing is hidden
+    namespaces-landlock   own processes and network; whatever else is there, a child may not open or change
+    limits-only           limits, empty home and environment, its processes killed; nothing is hidden
     limits-only-as-root   the same, with the grader's own root: only for code that you would run yourself
 
 A rung is known by running it, never by the presence of a program: user namespaces may be forbidden, the
@@ -11,6 +12,7 @@ interpreter may be out of reach inside. A grader that is root gives it up on eve
 from __future__ import annotations
 
 import functools
+import json
 import os
 import secrets
 import subprocess
@@ -23,6 +25,7 @@ from grader import temporary
 
 KIT = Path(__file__).parents[1]
 HOST = KIT / "grader" / "child" / "host.py"
+LAUNCH = HOST.with_name("launch.py")
 SPINE_HOST = HOST.with_name("spine_host.py")
 FAULT_LAYER = KIT / "labkit" / "faults" / "file_layer.py"
 
@@ -37,11 +40,12 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cach
 class Place(NamedTuple):
     """Where a child lives: its code (read only), where it works, and as whom; None for the grader's own user.
 
-    `programs` are further folders that it needs for reading.
+    `home` has nothing in it. `programs` are further folders that it needs for reading.
     """
 
     code: Path
     work: Path
+    home: Path
     user: int | None
     programs: tuple[Path, ...] = ()
 
@@ -50,13 +54,15 @@ class Rung(NamedTuple):
     """One way to start a child.
 
     `name` stands in every report. With `own_user` a child runs as a user that nobody else is: the system counts
-    processes by user, and users cannot touch each other's. `prefix` gives the words before the interpreter.
+    processes by user, and users cannot touch each other's. `prefix` gives the words before the interpreter. A child that
+    is `kept` has a keeper, which has to be asked to end it.
     """
 
     name: str
     isolated: bool
     own_user: bool
     prefix: Callable[[Place], list[str]]
+    kept: bool = False
 
     def new_user(self) -> int | None:
         """Give the user of one more box."""
@@ -82,10 +88,12 @@ def rungs() -> tuple[Rung, ...]:
     if os.geteuid() != 0:
         return (
             Rung("bubblewrap", isolated=True, own_user=False, prefix=_box_of_user),
-            Rung("limits-only", isolated=False, own_user=False, prefix=_nothing),
+            Rung("namespaces-landlock", isolated=True, own_user=False, prefix=_enclosed),
+            Rung("limits-only", isolated=False, own_user=False, prefix=_kept, kept=sys.platform == "linux"),
         )
     return (
         Rung("bubblewrap", isolated=True, own_user=True, prefix=_box_of_root),
+        Rung("namespaces-landlock", isolated=True, own_user=True, prefix=_enclosed),
         Rung("limits-only", isolated=False, own_user=True, prefix=_another_user),
         Rung("limits-only-as-root", isolated=False, own_user=False, prefix=_nothing),
     )
@@ -96,7 +104,9 @@ def works(rung: Rung) -> bool:
     work = temporary.make()
     try:
         work.chmod(0o755)
-        place = Place(work, work, rung.new_user())
+        home = work / "home"
+        home.mkdir()
+        place = Place(work, work, home, rung.new_user())
         if place.user is not None:
             os.chown(work, place.user, place.user)
         return starts(rung, place)
@@ -121,9 +131,12 @@ def starts(rung: Rung, place: Place, before: Sequence[str] = ()) -> bool:
 
 
 _PROBE = """
-import asyncio, subprocess, sys
+import asyncio, os, subprocess, sys, tempfile
 open(sys.argv[1]).close()
 open("probe", "x").close()
+os.mkdir("folder")
+os.rename("probe", "folder/probe")
+tempfile.TemporaryFile().close()
 subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)  # a lab's own commands start it anew
 sys.exit(sys.prefix != sys.argv[2])  # out of reach, an interpreter quietly takes another one's library
 """
@@ -135,7 +148,7 @@ def end_user(user: int | None) -> None:
     All at once, in that user's own name: one by one, they could go on starting others.
     """
     if user in range(_FIRST_USER, _FIRST_USER + _USERS):
-        command = [*_another_user(Place(KIT, KIT, user)), "kill", "-KILL", "--", "-1"]
+        command = [*_another_user(Place(KIT, KIT, KIT, user)), "kill", "-KILL", "--", "-1"]
         subprocess.run(command, capture_output=True, check=False)
 
 
@@ -156,6 +169,21 @@ def interpreter() -> Path:
 
 def _nothing(_place: Place) -> list[str]:
     return []
+
+
+def _kept(_place: Place) -> list[str]:
+    return [*python_command(), str(LAUNCH), "keep"] if sys.platform == "linux" else []
+
+
+def _enclosed(place: Place) -> list[str]:
+    settings = {
+        "user": place.user,
+        "read": [str(path) for path in _shown(place)],
+        "work": str(place.work),
+        "scratch": str(place.home),
+        "bytes": _SCRATCH_BYTES,
+    }
+    return [*python_command(), str(LAUNCH), "enclose", json.dumps(settings)]
 
 
 def _another_user(place: Place) -> list[str]:
@@ -182,10 +210,7 @@ def _box(place: Place) -> list[str]:
     words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
     words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
     words += ["--perms", "1777", "--dir", _HOME]
-    shown = [Path(path) for path in _SYSTEM]
-    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, SPINE_HOST, FAULT_LAYER, place.code]
-    shown += place.programs
-    shown = [path for path in dict.fromkeys(shown) if path.exists()]
+    shown = _shown(place)
     for folder in _parents([*shown, place.work]):
         words += ["--perms", "0755", "--dir", str(folder)]  # bubblewrap's own would be closed to another user
     for path in shown:
@@ -204,6 +229,13 @@ def _box(place: Place) -> list[str]:
     for name, value in environment(_HOME).items():
         words += ["--setenv", name, value]
     return [*words, "--"]
+
+
+def _shown(place: Place) -> list[Path]:
+    """List what a child may read: the system's programs, Python, its hosts, its own code."""
+    shown = [Path(path) for path in _SYSTEM]
+    shown += [Path(sys.base_prefix).resolve(), interpreter(), HOST, SPINE_HOST, FAULT_LAYER, place.code]
+    return [path for path in dict.fromkeys((*shown, *place.programs)) if path.exists()]
 
 
 def _parents(paths: Sequence[Path]) -> list[Path]:

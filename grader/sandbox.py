@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _LITTLE_ROOM = 1 << 20  # bytes
+_KEEPER_SECONDS = 5
 
 
 class RunEnded(Exception):  # noqa: N818 - nobody's fault
@@ -33,12 +34,11 @@ class RunEnded(Exception):  # noqa: N818 - nobody's fault
 class Box:
     """The folders of one submission, and how its children are started: on which rung, within which limits.
 
-    `home` has nothing in it. `tasks` counts what the children's user ran before, None where that is not known. `mount` is
+    `tasks` counts what the children's user ran before, None where that is not known. `mount` is
     what keeps the work folder from growing, None where nothing does.
     """
 
     place: rungs.Place
-    home: Path
     rung: rungs.Rung
     limits: Limits
     tasks: int | None
@@ -100,9 +100,10 @@ class Box:
 class Child:
     """A started host: its process, and our end of the one socket it shares with us."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, *, kept: bool) -> None:
         self.process = process
         self.channel = channel
+        self._kept = kept
         self._lock = threading.Lock()
         self._killed = False
 
@@ -111,9 +112,17 @@ class Child:
         with self._lock:
             if not self._killed:  # once: the number could be another group's the next time
                 self._killed = True
+                if self._kept:
+                    self._ask_keeper()
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.process.pid, signal.SIGKILL)
         return self.process.wait()
+
+    def _ask_keeper(self) -> None:
+        """Let the keeper end what it has; one that does not answer has been stopped or killed by its child."""
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_KEEPER_SECONDS)
 
 
 _open: set[Box] = set()
@@ -149,8 +158,8 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
         at_the_end.callback(temporary.remove, root)
         root.chmod(0o711)  # a child that is another user passes through, and cannot list
         rung = rungs.strongest_rung()
-        place = rungs.Place(root / "code", root / "work", rung.new_user(), programs)
-        for folder in (place.code, place.work, root / "home"):
+        place = rungs.Place(root / "code", root / "work", root / "home", rung.new_user(), programs)
+        for folder in (place.code, place.work, place.home):
             folder.mkdir()
             folder.chmod(0o755)  # whatever the umask
         if place.user is not None:
@@ -159,7 +168,7 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
         if can_mount():
             mount = work_mount.mount(place.work, limits.work_mib, place.user)
             at_the_end.callback(mount.close)
-        box = Box(place, root / "home", rung, limits, _tasks_of(place.user), mount)
+        box = Box(place, rung, limits, _tasks_of(place.user), mount)
         _open.add(box)
         at_the_end.callback(_open.discard, box)
         if not rung.isolated:
@@ -175,10 +184,12 @@ def can_mount() -> bool:
     root = temporary.make()
     try:
         root.chmod(0o755)
+        (work := root / "work").mkdir()
+        (home := root / "home").mkdir()
         user = rung.new_user()
-        mount = work_mount.mount(root, 1, user)
+        mount = work_mount.mount(work, 1, user)
         try:
-            return rungs.starts(rung, rungs.Place(root, root, user), mount.words())
+            return rungs.starts(rung, rungs.Place(root, work, home, user), mount.words())
         finally:
             mount.close()
     except (OSError, subprocess.TimeoutExpired):
@@ -210,7 +221,7 @@ def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> C
                 json.dumps(settings),
             ],
             cwd=box.place.work,
-            env=rungs.environment(str(box.home)),
+            env=rungs.environment(str(box.place.home)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -222,7 +233,7 @@ def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> C
         raise
     finally:
         theirs.close()
-    child = Child(process, ours)
+    child = Child(process, ours, kept=box.rung.kept)
     try:
         box.keep(child)
     except RunEnded:

@@ -27,6 +27,10 @@ _IN_THE_WAY = (errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EISD
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_FOLLOWED
 
 
+class MissingFile(FileNotFoundError):  # noqa: N818 - a finding, which may be right or wrong
+    """Below the root there is nothing of this name."""
+
+
 class Entry(NamedTuple):
     """What one name stands for: `file` with its SHA-256, `link` with where it points, or `other`; mode in octal."""
 
@@ -42,7 +46,7 @@ Tree = dict[str, Entry]
 def look(root: Path, below: str) -> Tree:
     """List everything below the folder `below` of `root`.
 
-    Raises: FileNotFoundError, or OddFileError for a way that is no way and for too much to look at.
+    Raises: MissingFile, or OddFileError for a way that is no way and for too much to look at.
     """
     found: Tree = {}
     with _opened(root, below) as top:
@@ -70,7 +74,7 @@ def names(root: Path, below: str) -> list[str]:
 def read(root: Path, name: str, most: int = MAX_FILE_BYTES) -> bytes:
     """Read one plain file of at most `most` bytes below `root`.
 
-    Raises: FileNotFoundError, or OddFileError for anything but such a file.
+    Raises: MissingFile, or OddFileError for anything but such a file.
     """
     path = PurePosixPath(name)
     with _opened(root, str(path.parent)) as folder:
@@ -81,7 +85,10 @@ def mode(root: Path, name: str) -> int:
     """Give the rights of a file or folder below `root`, as `chmod` takes them. Raises: as `read`."""
     path = PurePosixPath(name)
     with _opened(root, str(path.parent)) as folder:
-        return stat.S_IMODE(_status(path.name, folder).st_mode)
+        try:
+            return stat.S_IMODE(_status(path.name, folder).st_mode)
+        except FileNotFoundError:
+            raise MissingFile(errno.ENOENT, "there is no such file", name) from None
 
 
 def plant(root: Path, name: str, raw: bytes, user: int | None = None) -> None:
@@ -132,6 +139,8 @@ def _opened(root: Path, below: str, *, make: bool = False, user: int | None = No
                 if make:
                     _make(folder, step, user)
                 inner = os.open(step, _FOLDER, dir_fd=folder)
+            except FileNotFoundError:
+                raise MissingFile(errno.ENOENT, "there is no such folder", step) from None
             except OSError as error:
                 if error.errno not in _IN_THE_WAY:
                     raise
@@ -182,7 +191,7 @@ def _content(name: str, folder: int, most: int) -> bytes:
     try:
         descriptor = os.open(name, _FILE, dir_fd=folder)
     except FileNotFoundError:
-        raise
+        raise MissingFile(errno.ENOENT, "there is no such file", name) from None
     except OSError as error:
         raise OddFileError(f"{name}: cannot be opened as a plain file ({error.strerror})") from None
     return plain_content(descriptor, name, most)

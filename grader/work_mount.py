@@ -10,12 +10,11 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from grader.rungs import HOST, python_command
+from grader.rungs import LAUNCH, python_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PROGRAM = HOST.with_name("work_mount.py")
 _MAX_NAMES = 32_768  # each costs a kibibyte of memory that the size does not count
 _SECONDS = 20
 
@@ -46,7 +45,7 @@ def mount(folder: Path, mib: int, user: int | None) -> WorkMount:
     options = f"size={mib}m,nr_inodes={_MAX_NAMES},mode=0755"
     with ours:
         with theirs:
-            command = [*python_command(), str(_PROGRAM), str(theirs.fileno()), str(folder), options]
+            command = [*python_command(), str(LAUNCH), "mount", str(theirs.fileno()), str(folder), options]
             done = subprocess.run(
                 command,
                 pass_fds=(theirs.fileno(),),
