@@ -5,7 +5,7 @@ One suite, `tests/test_durable_conformance.py`, holds JSON lines, SQLite and Pos
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -70,12 +70,30 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int = 0
 
 
+class EventSchemas(Protocol):
+    """What each type's data must look like, and how old data becomes new (E4); `Schemas` is one."""
+
+    def check(self, type: str, data: Any) -> int:  # noqa: A002
+        """Return the version of the type's schema that `data` keeps; it is stored as the event's `v`.
+
+        Raises: SchemaError for an unknown type or data that its schema refuses.
+        """
+        ...
+
+    def upcast(self, event: Event) -> Event:
+        """Return the event with its data in today's form; what is stored is not touched.
+
+        Raises: UnknownVersionError for a type or version that is not known.
+        """
+        ...
+
+
 class EventStore(Protocol):
     """One session's events. Every append has a number of its own; numbers are contiguous from 1."""
 
     session: str
 
-    async def append(
+    def append(
         self,
         type: str,  # noqa: A002 - the lesson's own parameter name
         data: Any,
@@ -84,8 +102,10 @@ class EventStore(Protocol):
         expected_version: int | None = None,
         causation_id: str | None = None,
         correlation_id: str | None = None,
-    ) -> Event:
+    ) -> Awaitable[Event]:
         """Store one event at the end, in the order of the calls; resolve when it is as durable as was declared.
+
+        A plain function or an `async` one: what is wrong is raised where its result is awaited.
 
         `data` is taken at the call: later changes of it change nothing. With an `event_id` that is there already,
         the first record is given back and nothing is written, also after a restart (E3).

@@ -54,6 +54,10 @@ class UnknownVersionError(DurableLogError):
     """A record, type or manifest of a version that this code does not know. The file was not touched."""
 
 
+class TornTailError(DurableLogError):
+    """The log ends with an unfinished append, and it was opened to refuse rather than to repair. Nothing was changed."""
+
+
 class LogLockedError(DurableLogError):
     """Another process writes this session."""
 

@@ -6,19 +6,20 @@ Everything here is pure: values in, bytes out. Files and order live in `reading`
 from __future__ import annotations
 
 import hashlib
+import json
 import marshal
 import re
+from itertools import cycle
 from typing import Any
 
 import msgspec
 
 from .contract import GENESIS, Event
 from .errors import LimitError, RefusedError
-from .limits import LONGEST_ID, Limits
 
 encode_value = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode_value = msgspec.json.Decoder().decode
-_decode_event = msgspec.json.Decoder(Event).decode
 
 _HASH_KEY = b',"event_hash":"'
 UNHASHED_BYTES = len(_HASH_KEY) + 64 + len(b'"}')
@@ -42,3 +43,114 @@ class Head(msgspec.Struct, frozen=True):
 
 BEGINNING = Head(0, GENESIS)
 """Before a session's first event."""
+
+
+def encode_data(data: Any, depth: int) -> tuple[bytes, Any]:
+    """Take `data` as it is now: its one serialisation, and a copy that shares nothing with the caller's.
+
+    Raises: RefusedError for what JSON would alter, LimitError for more than `depth` levels of brackets.
+    """
+    try:
+        marshal.dumps(
+            data, 0
+        )  # marshal knows the exact built-in types alone: it refuses what == would let pass
+        raw, copy = _round_trip(data)
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
+        raise RefusedError(
+            "data: holds a value or a key that JSON does not have; make it of dict, list, str, int, float, bool, None"
+        ) from None
+    except RecursionError:
+        raise LimitError("data: holds itself, or is nested too deep; store a flat form of it") from None
+    if copy != data:  # NaN became null, a tuple a list, bytes a string
+        raise RefusedError(
+            "data: would not come back as it is; convert what is no JSON value before you append"
+        )
+    if len(raw) > 2 * depth and raw.count(b"[") + raw.count(b"{") > depth and depth_of(raw) > depth:
+        raise LimitError(f"data: is nested deeper than {depth} levels; store a flatter form of it")
+    return raw, copy
+
+
+def _round_trip(data: Any) -> tuple[bytes, Any]:
+    try:
+        raw = encode_value(data)
+    except UnicodeEncodeError:
+        raw = _escaped(data)
+        return raw, json.loads(raw)  # msgspec reads no half of a surrogate pair
+    return raw, _decode_value(raw)
+
+
+def encode_text(text: str) -> bytes:
+    """Return the JSON string that stands for `text`."""
+    try:
+        return encode_value(text)
+    except UnicodeEncodeError:
+        return _escaped(text)
+
+
+def _escaped(value: Any) -> bytes:
+    """Serialise as `encode_value` does, but for halves of surrogate pairs, which UTF-8 does not have."""
+    if isinstance(value, str):
+        parts = _SURROGATE.split(value)
+        parts[1::2] = [f"\\u{ord(half):04x}" for half in parts[1::2]]
+        return b'"%b"' % b"".join(
+            part.encode() if odd else encode_value(part)[1:-1]
+            for part, odd in zip(parts, cycle((False, True)))
+        )
+    if isinstance(value, list):
+        return b"[%b]" % b",".join(map(_escaped, value))
+    if isinstance(value, dict):
+        return b"{%b}" % b",".join(b"%b:%b" % (_escaped(key), _escaped(value[key])) for key in value)
+    return encode_value(value)
+
+
+def encode_line(fields: tuple[int | bytes, ...]) -> tuple[bytes, str]:
+    """Return the line, newline included, and its hash.
+
+    `fields` are an event's but the last, in their order: numbers as they are, texts and data serialised, and session,
+    `occurred_at` and `previous_hash`, which hold nothing to escape, without their quotes.
+    """
+    head = _HEAD % fields
+    digest = hashlib.sha256(head).hexdigest()
+    return _LINE % (head, digest.encode()), digest
+
+
+def encode_event(event: Event) -> bytes:
+    """Return the one serialisation of an event, without a newline; the hash that it carries is not looked at."""
+    try:
+        return encode_value(event)
+    except UnicodeEncodeError:
+        return _escaped(msgspec.structs.asdict(event))
+
+
+def same_data(one: Any, other: Any) -> bool:
+    """Say whether two JSON values are the same, types included: 1, 1.0 and true are three. Keys may stand anyhow."""
+    try:
+        return _encode_sorted(one) == _encode_sorted(other)
+    except UnicodeEncodeError:
+        return bool(one == other)
+
+
+def hash_of(line: bytes) -> str:
+    """Return the hash that a line, without its newline, has to carry."""
+    return hashlib.sha256(line[:-UNHASHED_BYTES]).hexdigest()
+
+
+def as_event(value: Any) -> Event:
+    """Return the event that a decoded line stands for. Raises: ValueError, which quotes nothing, when it is none."""
+    try:
+        event = msgspec.convert(value, Event, strict=True)
+    except (msgspec.ValidationError, RecursionError):
+        raise ValueError("is not a record of this format") from None
+    return event
+
+
+def depth_of(raw: bytes) -> int:
+    """Count the levels of brackets in one JSON text, without recursion."""
+    deepest = level = 0
+    for found in _STRING_OR_BRACKET.findall(raw):
+        if found in (b"[", b"{"):
+            level += 1
+            deepest = max(deepest, level)
+        elif found in (b"]", b"}"):
+            level -= 1
+    return deepest

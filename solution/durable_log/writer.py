@@ -1,0 +1,447 @@
+"""The one writer of a log: a bounded queue, whole batches on the disk, an answer when they are as durable as declared.
+
+Nothing here is `async`, and that keeps it fast: an append is numbered and linked at the call, and either written there
+and then, when nobody else waits and it takes a moment, or with everybody who called in the same turn of the event loop.
+Long syncs and rotations run in one thread beside the loop, one at a time, and the queue grows meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from .active_file import ActiveFile
+from .contract import Durability, Event
+from .errors import CorruptLogError, DurableLogError, LogClosedError, QueueFullError, RefusedError
+from .limits import Limits
+from .metrics import Metrics
+from .opening import Mark, Opened
+from .placing import Placer, Request
+from .reading import Scan
+from .record import Head, as_event
+from .strict_json import judge
+
+BRIEF_SECONDS = 0.001
+"""A sync that is expected to take less is done on the spot: a thread would cost more than it frees."""
+
+_SPELL_SECONDS = 0.005
+_MOST_ON_THE_SPOT = 31
+MARK_EVERY = 256
+
+WhenFull = Literal["wait", "refuse"]
+
+
+class _Job:
+    """Something that runs in the thread: `settle` is called on the event loop with its future when it is done."""
+
+    def __init__(self, future: Future[Any], settle: Callable[[Future[Any]], None]) -> None:
+        self.future = future
+        self.settle = settle
+
+
+class Writer:
+    """Everything between a placed request and its answer. All methods belong to the thread of one event loop."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        session: str,
+        same: Callable[[Any, Any], bool],
+        *,
+        durability: Durability,
+        limits: Limits,
+        when_full: WhenFull,
+        metrics: Metrics,
+    ) -> None:
+        """Continue what was opened; `same` says whether two events' data are the same."""
+        self.committed = opened.head
+        self.closed_because = ""
+        self._cause: BaseException | None = None
+        self._segments = opened.segments
+        self._file = opened.file
+        self._marks = opened.marks
+        self._placer = Placer(session, opened.head, opened.ids, limits.record_bytes, self.find_event, same)
+        self._durability = durability
+        self._most_at_once = 1 if durability == "fsync" else limits.waiting
+        self._limits = limits
+        self._when_full = when_full
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[Request] = deque()
+        self._in_flight: list[Request] = []
+        self._scheduled = False
+        self._job: _Job | None = None
+        self._thread: ThreadPoolExecutor | None = None
+        self._on_the_spot = 1
+        self._sync_seconds = 0.0
+
+    # --- From the call to the answer ---
+
+    def submit(self, request: Request) -> None:
+        """Place an append and see to its answer. Raises: what `Placer.place` raises, QueueFullError, LogClosedError."""
+        queue = self._queue
+        if len(queue) >= self._limits.waiting:
+            self._make_room()
+        if self.closed_because:
+            raise self._closed_error()
+        self._placer.place(request)
+        if self._on_the_spot and not queue and self._job is None:
+            self._on_the_spot -= 1
+            self._commit([request])
+            return
+        queue.append(request)
+        self._schedule()
+
+    def barrier(self) -> asyncio.Future[Event]:
+        """Return what is done when every append called before has its answer; its result means nothing."""
+        future: asyncio.Future[Event] = self._loop.create_future()
+        waits = Request(future=future, called_at=time.time_ns())
+        if self._job is None and not self._queue:
+            future.set_result(None)  # type: ignore[arg-type]
+        else:
+            self._queue.append(waits)
+            self._schedule()
+        return future
+
+    def _schedule(self) -> None:
+        if not self._scheduled and self._job is None:
+            self._scheduled = True
+            self._loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        """Commit what waits: all of it, or one at a time where each has a sync of its own."""
+        self._scheduled = False
+        queue, metrics = self._queue, self._metrics
+        if self._job is not None or not queue:
+            return
+        metrics.most_waiting = max(metrics.most_waiting, len(queue))
+        if len(queue) <= self._most_at_once:
+            batch = list(queue)
+            queue.clear()
+        else:
+            batch = [queue.popleft() for _ in range(self._most_at_once)]
+        # Alone, the next appends need not wait for a turn of the loop; in company, writing together costs less.
+        self._on_the_spot = self._spell() if len(batch) == 1 and not queue else 0
+        if self._durability == "os" or self._sync_seconds < BRIEF_SECONDS:
+            self._commit(batch)
+        else:
+            self._in_flight = batch
+            self._start(lambda: self._store(batch), lambda done: self._answer(batch, done.exception()))
+        if queue:
+            self._schedule()
+
+    def _spell(self) -> int:
+        """Return how many appends may follow on the spot before the event loop gets a turn."""
+        if self._durability == "os":
+            return _MOST_ON_THE_SPOT
+        if self._sync_seconds >= BRIEF_SECONDS:
+            return 0
+        return min(_MOST_ON_THE_SPOT, int(_SPELL_SECONDS / max(self._sync_seconds, 1e-6)))
+
+    def _commit(self, batch: list[Request]) -> None:
+        try:
+            self._store(batch)
+        except BaseException as error:
+            self._answer(batch, error)  # whatever it was, those who wait must hear of it
+            if not isinstance(error, Exception):
+                raise
+        else:
+            self._answer(batch, None)
+
+    def _store(self, batch: list[Request]) -> None:
+        """Write a batch and sync it, if that was declared. May run in the thread. Raises: OSError."""
+        if len(batch) == 1:
+            lines = batch[0].line
+        else:
+            self._file.check()
+            lines = b"".join([request.line for request in batch])
+        if not lines:
+            return
+        try:
+            self._file.write(lines)
+        except OSError:
+            self._metrics.write_failures += 1
+            raise
+        if self._durability != "os":
+            self._sync()
+
+    def _sync(self) -> None:
+        started = time.perf_counter()
+        try:
+            self._file.sync()
+        except OSError:
+            self._metrics.sync_failures += 1
+            raise
+        took = time.perf_counter() - started
+        self._sync_seconds += (took - self._sync_seconds) / 8
+        self._metrics.syncs += 1
+
+    def _answer(self, batch: list[Request], error: BaseException | None) -> None:
+        """Tell everybody in a batch how it went, and look after the file."""
+        self._in_flight = []
+        if error is not None:
+            self._failed(batch, error)
+            return
+        size = 0
+        for request in batch:
+            size += len(request.line)
+            future = request.future
+            if not future.done():  # somebody may have stopped waiting; the event is there all the same
+                future.set_result(request.event)  # type: ignore[arg-type]
+        if size:
+            self._remember(batch)
+            self._metrics.stored(len(batch), size, time.time_ns() - batch[0].called_at)
+            if self._file.size >= self._limits.segment_bytes:
+                self._start_rotation()
+
+    def _remember(self, batch: list[Request]) -> None:
+        """Move the committed head, and note now and then where a record begins."""
+        last = next(request.event for request in reversed(batch) if request.line)
+        assert last is not None
+        self.committed = Head(last.sequence, last.event_hash)
+        if last.sequence - self._marks[-1].head.sequence >= MARK_EVERY:
+            self._marks.append(Mark(self.committed, self._file.size))
+
+    # --- When the disk says no ---
+
+    def _failed(self, batch: list[Request], error: BaseException) -> None:
+        """Answer a batch that is not on the disk, and place anew what counted on it."""
+        waiting = [*batch, *self._queue]
+        self._queue.clear()
+        if self._file.broken:
+            self.give_up(error, waiting)
+            return
+        self._placer.go_back(self.committed, waiting)
+        if len(batch) == 1:
+            _refuse(batch[0], error)
+        else:
+            for (
+                request
+            ) in batch:  # what does not fit in company may fit alone; each gets an answer of its own
+                self._try_alone(request)
+        for request in waiting[len(batch) :]:
+            if self._place_again(request):
+                self._queue.append(request)
+        if self._queue:
+            self._schedule()
+
+    def _try_alone(self, request: Request) -> None:
+        if self._place_again(request):
+            self._commit([request])
+
+    def _place_again(self, request: Request) -> bool:
+        """Place a request whose place is gone, or tell its caller why that cannot be."""
+        try:
+            if self.closed_because:
+                raise self._closed_error()
+            if request.type:
+                self._placer.place(request)
+        except DurableLogError as error:
+            _refuse(request, error)
+            return False
+        return True
+
+    def give_up(self, error: BaseException, waiting: Iterable[Request] = ()) -> None:
+        """Close for good: what is on the disk is not known any more until it is read again."""
+        reason = (
+            error.strerror or type(error).__name__ if isinstance(error, OSError) else type(error).__name__
+        )
+        self.closed_because = f"closed itself after a failed write or sync ({reason})"
+        self._cause = error
+        for request in waiting:
+            _refuse(request, self._closed_error())
+
+    def _closed_error(self) -> LogClosedError:
+        problem = LogClosedError(
+            f"{self._file.path.parent}: {self.closed_because}; open it anew, and look which events it has"
+        )
+        problem.__cause__ = self._cause
+        return problem
+
+    # --- Room in the queue ---
+
+    def _make_room(self) -> None:
+        """Let the caller wait in the call itself, doing what the queue waits for, or refuse it: never grow further.
+
+        Raises: QueueFullError.
+        """
+        if self._when_full == "refuse":
+            raise QueueFullError(
+                f"{self._file.path.parent}: {len(self._queue)} appends wait already; await some, then call again"
+            )
+        while len(self._queue) >= self._limits.waiting:
+            if self._job is not None:
+                wait([self._job.future])
+                self._land()
+            else:
+                self._drain()
+
+    # --- Work beside the event loop ---
+
+    def _start(self, work: Callable[[], Any], settle: Callable[[Future[Any]], None]) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="durable-log")
+        self._job = _Job(self._thread.submit(work), settle)
+        self._job.future.add_done_callback(self._wake)
+
+    def _wake(self, _done: Future[Any]) -> None:
+        with suppress(RuntimeError):  # the event loop has closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._land)
+
+    def _land(self) -> None:
+        """Settle the job that is done; unless the caller of a full queue has done so already."""
+        job = self._job
+        if job is not None and job.future.done():
+            self._job = None
+            job.settle(job.future)
+            if self._queue:
+                self._schedule()
+
+    async def _idle(self) -> None:
+        """Wait until nothing runs beside the event loop. What is started before the next await has the file alone."""
+        while self._job is not None:
+            await asyncio.wait([asyncio.wrap_future(self._job.future)])
+            self._land()
+
+    # --- Rotation, heads, the end ---
+
+    async def rotate(self) -> Head:
+        """Close the active segment behind the last committed event. Raises: LogClosedError, RefusedError."""
+        await self._idle()
+        if self.closed_because:
+            raise self._closed_error()
+        head = self.committed
+        if head.sequence == self._segments.before.sequence:
+            raise RefusedError(f"{self._file.path}: holds no event yet; rotate after an append")
+        self._start_rotation()
+        await self._idle()
+        if self.closed_because:
+            raise self._closed_error()
+        return head
+
+    def _start_rotation(self) -> None:
+        self._start(lambda: self._rotate(self.committed), self._rotated)
+
+    def _rotate(self, head: Head) -> ActiveFile:
+        with self._file.path.open("rb") as lines:
+            digest = hashlib.file_digest(lines, "sha256").hexdigest()
+        self._segments.rotate(head, self._file.size, digest)
+        return ActiveFile(self._segments.active, 0)
+
+    def _rotated(self, done: Future[ActiveFile]) -> None:
+        if error := done.exception():
+            waiting = list(self._queue)
+            self._queue.clear()
+            self.give_up(error, waiting)
+            return
+        self._file.close()
+        self._file = done.result()
+        self._metrics.rotations += 1
+        self._marks[:] = [Mark(self.committed, 0)]
+        placed = [request.event for request in self._queue if request.line and request.event_id]
+        self._placer.ids.clear()
+        self._placer.ids.update({event.event_id: event.sequence for event in placed if event})
+
+    async def close(self) -> None:
+        """Answer every append that was called, make the log durable, record its head. Twice is harmless.
+
+        Raises: OSError when the last sync failed.
+        """
+        await self.barrier()
+        await self._idle()
+        if self.closed_because:
+            self._let_go()
+            return
+        self.closed_because = "is closed"
+        try:
+            self._sync()
+            self._segments.record_head(self.committed)
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._file.close()
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def disown(self) -> None:
+        """In a forked child: the log is the parent's, and so is its lock."""
+        self.closed_because = "belongs to the process that opened it, not to its forked child"
+        self._file.close()
+
+    # --- Reading what is committed ---
+
+    def scans(self, after: int, *, verify_chain: bool, newest: int | None) -> Iterator[Scan]:
+        """Give scans of the files that hold the events behind `after`, up to the last that is committed now.
+
+        Raises: EventsRemovedError; CorruptLogError for a closed segment that is missing; OSError.
+        """
+        until, mark = self._file.size, self._mark_before(after + 1)
+        *closed, active = self._segments.files(after)
+        for file in closed:
+            assert file.closed is not None
+            with file.open() as lines:
+                scan = self._scan(
+                    lines, file.before, verify_chain=verify_chain, newest=newest, name=str(file.path)
+                )
+                yield scan
+            if scan.head != Head(file.closed.last, file.closed.head):
+                raise CorruptLogError(
+                    str(file.path), f"ends at event {scan.head.sequence}, not {file.closed.last}"
+                )
+        scan = self._scan(
+            active.path,
+            active.before,
+            verify_chain=verify_chain,
+            newest=newest,
+            name=str(active.path),
+            until=until,
+        )
+        scan.skip_to(*mark)
+        yield scan
+
+    def _scan(self, source: Path | IO[bytes], before: Head, **how: Any) -> Scan:
+        return Scan(source, session=self._placer.session, before=before, limits=self._limits, **how)
+
+    # --- Finding an event by its id ---
+
+    def find_event(self, event_id: str, sequence: int | None) -> Event | None:
+        """Return the event with this id, looked for at `sequence`, then among all. Raises: CorruptLogError, OSError."""
+        if sequence is not None:
+            event = self._event_at(sequence)
+            if event is not None and event.event_id == event_id:
+                return event
+        found = self._segments.find(event_id)
+        return None if found is None else self._event_at(found)
+
+    def _event_at(self, sequence: int) -> Event | None:
+        if sequence > self.committed.sequence:
+            waiting = [*self._in_flight, *self._queue]
+            return next((one.event for one in waiting if one.event and one.event.sequence == sequence), None)
+        if sequence <= self._segments.base.sequence:
+            return None
+        if sequence <= self._segments.before.sequence:
+            return as_event(judge(self._segments.line(sequence)[:-1]).value)
+        mark = self._mark_before(sequence)
+        scan = self._scan(self._file.path, mark.head, verify_chain=False, newest=None, until=self._file.size)
+        scan.skip_to(*mark)
+        return next((event for event in scan if event.sequence == sequence), None)
+
+    def _mark_before(self, sequence: int) -> Mark:
+        """Return a place in the active file at which the event `sequence` is still to come."""
+        return self._marks[
+            max(0, bisect_left(self._marks, sequence, key=lambda mark: mark.head.sequence) - 1)
+        ]
+
+
+def _refuse(request: Request, error: BaseException) -> None:
+    if not request.future.done():
+        request.future.set_exception(error)
