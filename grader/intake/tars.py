@@ -88,15 +88,17 @@ class TarSource:
         self._room = MAX_KEPT_BYTES
         header = _header_class()
         try:
-            inner = _unpacked(file, packing)
+            forward = _Forward(_unpacked(file, packing), deadline)
             with tarfile.open(
-                fileobj=cast("BinaryIO", _Forward(inner, deadline)),  # a stream is only read
+                fileobj=cast("BinaryIO", forward),  # a stream is only read
                 mode="r|",
                 tarinfo=header,
                 encoding="utf-8",
                 errors="surrogateescape",
             ) as archive:
                 found = [self._look(archive, member, number) for number, member in enumerate(archive)]
+            while forward.read(_PACKED_CHUNK):  # the checksum stands at the very end
+                pass
         except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, RecursionError, ValueError, OSError):
             raise UnreadableError("damaged") from None
         if not header.ended:
