@@ -49,10 +49,8 @@ def back_up(folder: SessionFolder, target: str | os.PathLike[str], *, hard_links
             _take_segment(file, copy, hard_links=hard_links)
         head = _take_active(active, folder.session, copy)
         # Blobs last: whatever a copied event refers to was stored before it.
-        for source in _blobs(folder):
-            _take(source, copy / "blobs" / source.name, hard_links=hard_links)
-        for source in _checkpoints(folder, head):
-            _take(source, copy / "checkpoints" / source.name, hard_links=False)
+        _take_all(_blobs(folder), copy / "blobs", hard_links=hard_links)
+        _take_all(_checkpoints(folder, head), copy / "checkpoints", hard_links=False)
         return _finish(segments, head, copy)
 
 
@@ -132,8 +130,14 @@ def _take_active(active: SegmentFile, session: str, copy: Path) -> Head:
     return head
 
 
+def _take_all(sources: list[Path], into: Path, *, hard_links: bool) -> None:
+    if sources:
+        into.mkdir(mode=0o700)
+    for source in sources:
+        _take(source, into / source.name, hard_links=hard_links)
+
+
 def _take(source: Path, target: Path, *, hard_links: bool) -> None:
-    target.parent.mkdir(mode=0o700, exist_ok=True)
     if hard_links:
         try:
             os.link(source, target, follow_symlinks=False)
