@@ -60,7 +60,7 @@ def decode(raw: bytes) -> Manifest:
     if not all(type(value) is str and len(value) <= MAX_ID_CHARACTERS for value in fields.values()):
         raise ManifestError("a field is missing, or is no short text")
     manifest = Manifest(**{name: str(value) for name, value in fields.items()})
-    if student_id(manifest.student) != manifest.student:
+    if not manifest.student or student_id(manifest.student) != manifest.student:
         raise ManifestError("the student id is not one")
     if not _HASH.fullmatch(manifest.content) or not _is_time(manifest.made_at):
         raise ManifestError("the content hash or the time is not one")

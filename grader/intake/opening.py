@@ -36,6 +36,10 @@ _MAGIC = {
 }
 _PACKED_TARS = ("gz", "bz2", "xz")
 _OTHER_ARCHIVES = ("Zstandard", "RAR", "7z")
+_NO_REPOSITORY = Text(
+    ".git 不是完整的仓库，或者指向别处；按磁盘上的文件来评",
+    "its .git is no whole repository, or leads elsewhere; the files were read as they lie on disk",
+)
 
 
 class _Found(NamedTuple):
@@ -102,7 +106,8 @@ def _found(path: Path, deadline: Deadline, *, at_head: bool) -> Iterator[_Found]
     folder = FolderSource(path)
     inner = _only_archive(path, folder)
     if inner is None:
-        yield _Found(folder, "folder")
+        is_odd = at_head and os.path.lexists(path / ".git")
+        yield _Found(folder, "folder", (_NO_REPOSITORY,) if is_odd else ())
         return
     with _archive(inner, deadline) as found:
         yield found
