@@ -24,6 +24,9 @@ DOORS = {
     "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
     "submit": Door("grader.submit:submit", "Pack your work into one zip to hand in."),
     "grade": Door("grader.cli:grade", "Grade every submission of a class."),
+    "report": Door(
+        "grader.report.command:report", "Write the reports of a graded class anew, without grading."
+    ),
     "gate": Door(
         "grader.gate:gate", "Prove the suite, or your own tests: every store known to be wrong must fail."
     ),

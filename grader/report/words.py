@@ -86,6 +86,22 @@ SAID: dict[str, Text] = {
     "verdict": Text("结论", "Verdict"),
     "points": Text("得分", "Points"),
     "first-failure": Text("先看", "Start with"),
+    "feedback": Text("给 {name} 的反馈", "Feedback for {name}"),
+    "hand-in": Text("收作业", "hand-in"),
+    "colon": Text("：", ": "),
+    "left-out": Text("没有收取的文件", "Files that were not taken"),
+    "our-fault": Text(
+        "评分器自己出了错，这份结果还不作数：重新评分之前不扣任何分。",
+        "The grader itself failed here. This result does not count until it was graded again; no marks are lost.",
+    ),
+    "nothing-left": Text(
+        "全部通过，这一课没有遗留。", "Everything passed; there is nothing left to do here."
+    ),
+    "reproduce": Text(
+        "在自己的电脑上可以重做同样的检查：`make verify`，或者笔记本里的“检查”按钮。每次的输入都重新抽取。",
+        "The same checks run on your own machine: `make verify`, or the *Check* button of the notebooks. "
+        "Inputs are drawn anew each time.",
+    ),
 }
 
 

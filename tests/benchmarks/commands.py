@@ -15,6 +15,7 @@ BROWSER_FIGURES = (
     ("slider to redraw", "a 1 MB file in Chromium", "slider-redraw.json", 50),
     ("click to first line", "the control room in Chromium", "first-line.json", 300),
     ("write to mark on the page", "1,000 files in Chromium", "thousand-files.json", 200),
+    ("sort or filter to drawn", "a report of 500 students in Chromium", "report-500.json", 200),
 )
 """What the browser tests leave in out/browser, each as `{"p95_ms": 31.5, …}`: name, base, file, target in milliseconds."""
 

@@ -1,0 +1,68 @@
+"""What `report.html` itself says, in both languages."""
+
+from __future__ import annotations
+
+from grader.suites.check import Text
+
+PAGE: dict[str, Text] = {
+    "title": Text("评分报告", "Grading report"),
+    "language": Text("语言", "Language"),
+    "submissions": Text("提交", "submissions"),
+    "calibration": Text("校准", "Calibration"),
+    "calibration-why": Text(
+        "每次评分之前，先在同一个沙箱里给参考实现和未改动的起点代码评分。它们的结果对了，下面的才作数。",
+        "Before anyone is judged, the reference solution and the untouched starter are graded in the same sandbox. "
+        "Only when these two come out right does the rest count.",
+    ),
+    "isolation": Text("隔离", "Isolation"),
+    "lesson": Text("第 {} 课", "Lesson {}"),
+    "lessons": Text("课", "Lesson"),
+    "search": Text("按名字或学号查找", "Find by name or student id"),
+    "shown-verdict": Text("结论", "Verdict"),
+    "every-verdict": Text("全部", "All"),
+    "count": Text("显示 {} 份，共 {} 份", "{} of {} submissions shown"),
+    "class": Text("全班", "Class"),
+    "keys": Text(
+        "点列标题排序。方向键在列标题之间、学生之间移动，回车打开。",
+        "Choose a heading to sort. Arrow keys move between headings and between students; Enter opens one.",
+    ),
+    "student": Text("学生", "Student"),
+    "verdict": Text("结论", "Verdict"),
+    "required": Text("必做", "Required"),
+    "extended": Text("扩展", "Extended"),
+    "points": Text("得分", "Points"),
+    "missed-by": Text("未通过的人数", "Missed by"),
+    "legend": Text("图例", "Legend"),
+    "pass": Text("通过", "passed"),
+    "not-graded": Text("未评分", "not graded"),
+    "back": Text("返回全班", "Back to the class"),
+    "previous": Text("上一份", "Previous"),
+    "next": Text("下一份", "Next"),
+    "student-id": Text("学号", "Student id"),
+    "handed-in": Text("交来的文件", "Handed in as"),
+    "seconds": Text("评分用时（秒）", "Seconds of grading"),
+    "content": Text("内容散列", "Hash of the content"),
+    "seed": Text("随机种子", "Seed"),
+    "feedback": Text("给学生的反馈", "Feedback for the student"),
+    "yes": Text("是", "yes"),
+    "no": Text("否", "no"),
+    "rubric": Text("分项", "Rubric"),
+    "passed": Text("已通过 {} 项", "{} passed"),
+    "unwritten": Text("尚未实现 {} 项", "{} not implemented"),
+    "message": Text("看到的", "Seen"),
+    "hint": Text("下一步", "Next step"),
+    "place": Text("代码位置", "In the code"),
+    "rules": Text("规则", "Rules"),
+    "guard": Text("守护项：通过不得分，弄坏要扣分", "guard: earns nothing, costs when broken"),
+    "core": Text("核心项", "core"),
+    "left-out": Text("没有收取的文件", "Files that were not taken"),
+    "problem": Text("没有评分的原因", "Why it was not graded"),
+    "notes": Text("请留意", "Look at this"),
+    "tests": Text("测试", "Tests"),
+    "no-script": Text(
+        "脚本没有运行：排序和查找不可用，内容都在下面。",
+        "Scripts do not run here, so there is no sorting and no search. Everything there is to read follows.",
+    ),
+    "nobody": Text("没有符合条件的提交。", "No submission fits."),
+    "unknown-student": Text("这份报告里没有这份提交。", "This report has no such submission."),
+}
