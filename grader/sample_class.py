@@ -3,8 +3,8 @@
     python -m grader.sample_class            write what is missing or stale
     python -m grader.sample_class --check    say what is stale, change nothing, exit 1
 
-`right` and `untouched-starter` come from the solution (`python -m labkit.generate`); submissions that are wrong in
-other ways than a store can be (no Python, nothing there) are kept beside them as they are.
+`right` and `untouched-starter` come from the solution (`python -m labkit.generate`). Submissions that are wrong in
+other ways than a store can be (no Python, no file, no end) are made here; the forger's store is kept by hand.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import shutil
 import sys
 import tempfile
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 from grader.intake import KIT_FILES
 from grader.pool import SAMPLE_CLASS
+from grader.suites.check import Text
 from grader.suites.mutants import Sample
 from labkit.workspace import LESSON_FOLDERS, kit_root, lesson_source
 
@@ -38,6 +40,18 @@ SAMPLES: dict[str, dict[str, str]] = {
 }
 """Lesson -> folder in the sample class -> the mutant it is made from. Its other lesson is right."""
 
+STORE = "lesson_22/session_store.py"
+ODD: dict[str, tuple[tuple[str, str], ...] | None] = {
+    "syntax-error": (("class JsonlSessionStore:", "class JsonlSessionStore"),),
+    "infinite-loop": (
+        ("        loop = self._enter_loop()\n", "        while self._worker is None:\n            pass\n"),
+    ),
+    "missing-file": None,
+    "forger": None,
+}
+"""Folder -> the edits that make its store of lesson 22 from a right one; None: there is none to make."""
+BY_HAND = f"{SAMPLE_CLASS}/forger/{STORE}"
+
 
 def made() -> dict[str, bytes]:
     """Give every file of the made samples, by its path below the kit."""
@@ -49,8 +63,17 @@ def made() -> dict[str, bytes]:
                 _mutant(lesson, mutant).lay_down(submission)
                 for other in SAMPLES.keys() - {lesson}:
                     _hand_in(other, submission / LESSON_FOLDERS[other])
-                for path in sorted(submission.rglob("*.py")):
-                    files[f"{SAMPLE_CLASS}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+        for sample, edits in ODD.items():
+            submission = Path(folder) / sample
+            for lesson in SAMPLES:
+                _hand_in(lesson, submission / LESSON_FOLDERS[lesson])
+            (submission / STORE).unlink()
+            if edits:
+                (submission / STORE).write_text(
+                    Sample(sample, Text("", ""), edits).source(), encoding="utf-8"
+                )
+        for path in sorted(Path(folder).rglob("*.py")):
+            files[f"{SAMPLE_CLASS}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
     return files
 
 
@@ -73,10 +96,9 @@ def stale(root: Path) -> list[str]:
     files = made()
     present = {
         path.relative_to(root).as_posix()
-        for samples in SAMPLES.values()
-        for sample in samples
+        for sample in chain(*SAMPLES.values(), ODD)
         for path in (root / SAMPLE_CLASS / sample).rglob("*.py")
-    }
+    } - {BY_HAND}
     wrong = [name for name, raw in files.items() if name not in present or (root / name).read_bytes() != raw]
     return sorted({*wrong, *(present - files.keys())})
 

@@ -119,7 +119,7 @@ def test_a_spreadsheet_computes_no_name(text):
         ("1. one", r"1\. one"),
         ("- item", r"\- item"),
         ("a\n\n```\nb", r"a \`\`\` b"),
-        ("![x](http://y)", r"\!\[x\](http\://y)"),
+        ("![x](http://localhost)", r"\!\[x\](http\://localhost)"),
         ("<b> @me www.x.y", r"\<b\> \@me www\.x.y"),
     ],
 )

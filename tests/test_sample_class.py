@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from grader import sample_class
 from grader.grade import grade_submission
+from grader.intake import take
 from grader.pool import SAMPLE_CLASS, find_submissions
 from grader.settings import load_settings
 from grader.suites.mutants import lesson_04, lesson_22
@@ -46,4 +48,22 @@ def test_each_sample_fails_the_check_meant_for_it(lesson, sample, mutant):
 def test_the_class_has_the_samples_and_no_others():
     """Right, untouched, and those that are made."""
     names = {submission.name for submission in find_submissions(KIT / SAMPLE_CLASS)}
-    assert names == {"right", "untouched-starter", *(sample for _, sample, _ in MADE)}
+    assert names == {"right", "untouched-starter", *(sample for _, sample, _ in MADE), *ODD}
+
+
+ODD = {
+    "syntax-error": "syntax-error",
+    "missing-file": "missing-file",
+    "infinite-loop": "timeout",
+    "forger": "tamper",
+}
+
+
+@pytest.mark.parametrize("sample", ODD)
+def test_what_is_no_store_at_all_has_the_reason_for_its_row(sample):
+    """No Python, no file, no end, no honesty: each is told by its own word, and its other lesson is judged all the same."""
+    settings = load_settings()
+    settings = replace(settings, limits=replace(settings.limits, call_seconds=0.5))
+    outcome = grade_submission(sample, KIT / SAMPLE_CLASS / sample, ["22"], settings)
+    assert outcome.verdict == ODD[sample]
+    assert take(KIT / SAMPLE_CLASS / sample, "04").problem is None
