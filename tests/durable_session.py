@@ -11,7 +11,7 @@ import msgspec
 
 from solution.durable_log.contract import Event
 from solution.durable_log.reading import Scan
-from solution.durable_log.record import Head, encode_data, encode_line, encode_text
+from solution.durable_log.record import Head, encode_event, hash_of
 from solution.durable_log.segments import Segments
 from solution.durable_log.session_folder import SessionFolder, open_session_folder
 from solution.durable_log.verification import verify_session
@@ -22,21 +22,21 @@ SESSION = "build-7"
 def record(head: Head, data: Any = None, type_: str = "noted", event_id: str = "") -> tuple[bytes, Head]:
     """Return the line that follows `head`, and the head behind it."""
     sequence = head.sequence + 1
-    line, digest = encode_line(
-        (
-            1,
-            SESSION.encode(),
-            sequence,
-            encode_text(event_id or f"id-{sequence}"),
-            encode_text(type_),
-            encode_data({"n": sequence} if data is None else data, 100)[0],
-            b"2026-11-30T16:00:00.000000Z",
-            b"null",
-            b"null",
-            head.hash.encode(),
-        )
+    event = Event(
+        v=1,
+        session=SESSION,
+        sequence=sequence,
+        event_id=event_id or f"id-{sequence}",
+        type=type_,
+        data={"n": sequence} if data is None else data,
+        occurred_at="2026-11-30T16:00:00.000000Z",
+        causation_id=None,
+        correlation_id=None,
+        previous_hash=head.hash,
+        event_hash="0" * 64,
     )
-    return line, Head(sequence, digest)
+    digest = hash_of(encode_event(event))
+    return encode_event(msgspec.structs.replace(event, event_hash=digest)) + b"\n", Head(sequence, digest)
 
 
 class Session:

@@ -137,9 +137,8 @@ def _digests_in(segments: Segments) -> Iterator[str]:
     """Give everything that looks like a digest in events and checkpoints: too many is harmless here, too few is not."""
     for file in segments.files():
         try:
-            with file.open(prove=file.closed is not None) as lines:
-                for line in lines:
-                    yield from (digest.decode() for digest in _ANY_DIGEST.findall(line))
+            for line in file.lines(prove=file.closed is not None):
+                yield from (digest.decode() for digest in _ANY_DIGEST.findall(line))
         except FileNotFoundError:
             continue  # the active segment, before its first event
     folder = segments.folder.checkpoints_path

@@ -9,11 +9,11 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from .atomic_file import sync_folder, temporary_file
 from .errors import CorruptLogError
@@ -53,14 +53,19 @@ class SegmentFile:
         return self.path.with_suffix(".index")
 
     def open(self, *, prove: bool = False) -> IO[bytes]:
-        """Open it for reading its lines, whatever the form. With `prove`, its end compares bytes and SHA-256.
+        """Open it for reading its bytes in large pieces, whatever the form. With `prove`, its end compares bytes and SHA-256.
 
-        Reads raise CorruptLogError for a damaged compressed form and, with `prove`, for bytes that are not those which
+        Reads give what there is before they raise, and raise CorruptLogError for a damaged compressed form and, with `prove`, for bytes that are not those which
         were closed. Raises: FileNotFoundError for an active segment without events, CorruptLogError for a closed
         segment that is missing, OSError.
         """
         raw, path = self._open_stored()
         return _reader(raw, path, self.closed if prove else None, compressed=path == self.compressed_path)
+
+    def lines(self, *, prove: bool = False) -> Generator[bytes, None, None]:
+        """Give its lines, each with its `0A`; the last may lack one. Raises: as `open`, and as its reads."""
+        with io.BufferedReader(cast(io.RawIOBase, self.open(prove=prove)), _CHUNK_BYTES) as lines:
+            yield from lines
 
     def _open_stored(self) -> tuple[IO[bytes], Path]:
         # Plain first: compressing removes the plain file only when the compressed one is there.
@@ -126,7 +131,11 @@ class SegmentFile:
         """
         with self.open() as lines:
             lines.seek(offset)
-            return lines.read(size)
+            pieces = []
+            while size and (piece := lines.read(size)):
+                pieces.append(piece)
+                size -= len(piece)
+        return b"".join(pieces)
 
     def remove(self) -> None:
         """Remove the file in either form, and its index; what is gone already is no error. Raises: OSError."""
@@ -136,7 +145,7 @@ class SegmentFile:
 
 def _reader(raw: IO[bytes], path: Path, closed: Closed | None, *, compressed: bool) -> IO[bytes]:
     source: Any = gzip.GzipFile(fileobj=raw, mode="rb") if compressed else raw
-    return io.BufferedReader(_Reader(source, raw, path, closed), _CHUNK_BYTES)
+    return cast(IO[bytes], _Reader(source, raw, path, closed))
 
 
 def _read_all(lines: IO[bytes]) -> None:
@@ -150,7 +159,7 @@ class _Reader(io.RawIOBase):
     def __init__(self, source: Any, raw: IO[bytes], path: Path, closed: Closed | None) -> None:
         self._source = source
         self._raw = raw
-        self._path = path
+        self.name = str(path)
         self._closed = closed
         self._bytes = 0
         self._digest = hashlib.sha256()
@@ -180,14 +189,14 @@ class _Reader(io.RawIOBase):
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise CorruptLogError(
-                str(self._path), f"its compressed form is damaged behind byte {self._bytes} of the lines"
+                self.name, f"its compressed form is damaged behind byte {self._bytes} of the lines"
             ) from None
 
     def _compare(self, closed: Closed, piece: Any) -> None:
         self._digest.update(piece)
         if not len(piece) and (self._bytes, self._digest.hexdigest()) != (closed.bytes, closed.sha256):
             raise CorruptLogError(
-                str(self._path),
+                self.name,
                 f"is not what was closed: {self._bytes} bytes, the manifest says {closed.bytes}"
                 if self._bytes != closed.bytes
                 else "is not what was closed: its SHA-256 differs",

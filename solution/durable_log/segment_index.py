@@ -141,10 +141,9 @@ def _build(file: SegmentFile) -> list[bytes]:
     """Read a closed segment, proving it, and return the bytes of its index. Raises: CorruptLogError, OSError."""
     assert file.closed is not None
     entries, offsets = [], [0]
-    with file.open(prove=True) as lines:
-        for ordinal, line in enumerate(lines):
-            entries.append(fingerprint(_stored_id(line, file, ordinal)) + ordinal.to_bytes(4, "big"))
-            offsets.append(offsets[-1] + len(line))
+    for ordinal, line in enumerate(file.lines(prove=True)):
+        entries.append(fingerprint(_stored_id(line, file, ordinal)) + ordinal.to_bytes(4, "big"))
+        offsets.append(offsets[-1] + len(line))
     if len(entries) != _count(file):
         raise CorruptLogError(
             str(file.path), f"holds {len(entries)} events, and the manifest says {_count(file)}"

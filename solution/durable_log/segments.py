@@ -7,6 +7,7 @@ Opening looks at names and sizes only; `prove` and the readers read.
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -210,7 +211,7 @@ class Segments:
             return carried_hash(self.line(sequence))
         place = sequence - self.before.sequence - 1
         try:
-            with SegmentFile(self.active, self.before, None).open() as lines:
+            with closing(SegmentFile(self.active, self.before, None).lines()) as lines:
                 line = next(islice(lines, place, None), b"") if place >= 0 else b""
         except FileNotFoundError:
             return None

@@ -54,9 +54,7 @@ def _verify_file(
     except FileNotFoundError:  # the active segment, before its first event
         return Scan(file.path, before=file.before).report
     with lines:
-        scan = Scan(
-            lines, session=session, before=file.before, limits=limits, newest=newest, name=str(file.path)
-        )
+        scan = Scan(lines, session=session, before=file.before, limits=limits, newest=newest, name=lines.name)
         try:
             for block in scan.blocks():
                 place = recorded.sequence - block.events[0].sequence
