@@ -7,6 +7,7 @@ objects as its object store, and is asked for single objects by id. HEAD itself 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -14,7 +15,6 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from grader.intake.folders import read_plain
@@ -70,7 +70,7 @@ class CheckoutSource:
         return "large" if size > most else self._objects.blob(blob, size)
 
 
-@contextmanager
+@contextlib.contextmanager
 def open_checkout(repository: Path, deadline: Deadline) -> Iterator[CheckoutSource]:
     """Open a repository at HEAD. Raises: UnreadableError, OSError."""
     git = shutil.which("git")
@@ -136,14 +136,12 @@ class _Objects:
         asked, told = self._server.stdin, self._server.stdout
         if asked is None or told is None:
             return "damaged"
-        try:
+        raw = b""
+        with contextlib.suppress(OSError):  # it died of an object
             asked.write(f"{blob}\n".encode())
             asked.flush()
-            if told.readline(256) != f"{blob} blob {size}\n".encode():
-                return "damaged"
-            raw = told.read(size + 1)
-        except OSError:
-            return "damaged"
+            if told.readline(256) == f"{blob} blob {size}\n".encode():
+                raw = told.read(size + 1)
         self._deadline.check()
         return raw[:-1] if len(raw) == size + 1 else "damaged"
 
@@ -225,7 +223,7 @@ def _refuse_what_is_elsewhere(repository: Path) -> None:
         raise UnreadableError("borrowed-objects", name="objects")
     seen = 0
     for root, folders, files in os.walk(repository / "objects", followlinks=False):
-        seen += len(files)
+        seen += len(files) + len(folders)
         if seen > MAX_OBJECT_FILES:
             raise UnreadableError("too-many", most=MAX_OBJECT_FILES)
         for name in (*folders, *files):

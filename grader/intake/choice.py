@@ -14,8 +14,8 @@ from grader.intake.kit_files import (
     KitFiles,
     is_notebook,
 )
-from grader.intake.names import folded, showable
-from grader.intake.reasons import problem, reason
+from grader.intake.names import ends_like, showable
+from grader.intake.reasons import reason
 from grader.intake.source import Entry, Source
 from grader.suites.check import Text
 from labkit.workspace import LESSON_FOLDERS
@@ -78,7 +78,7 @@ class _Choice:
             self._unlisted += 1
             return
         why = entry.why
-        if not why and known and folded(known) in map(folded, self._kit.named):
+        if not why and known and any(ends_like(f"/{known}", f"/{name}") for name in self._kit.named):
             why = "misnamed"
         if not why and entry.name.lower().endswith(_ARCHIVE_ENDINGS):
             why = "archive"
@@ -90,9 +90,10 @@ class _Choice:
         if not missing:
             return None
         told = [self._told(name) for name in missing]
-        names = Text(", ".join(text.zh for text in told), ", ".join(text.en for text in told))
-        said = problem("missing", names="\0")
-        return Text(said.zh.replace("\0", names.zh), said.en.replace("\0", names.en))
+        return Text(
+            f"缺少 {'、'.join(text.zh for text in told)}",
+            f"{', '.join(text.en for text in told)} is not there",
+        )
 
     def _told(self, name: str) -> Text:
         """Name one missing file, with what was found instead."""
@@ -102,7 +103,7 @@ class _Choice:
             return Text(f"{path}（{why.zh}）", f"{path} ({why.en})")
         names = [entry.name for entry in self._source.entries]
         for found in names:
-            if folded(found).endswith(folded(path)):
+            if ends_like(f"/{found}", f"/{path}"):
                 shown = showable(found)
                 return Text(f"{path}（有一个在 {shown}）", f"{path} (there is one at {shown})")
         for found in names:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 from grader.intake.manifest import Manifest
@@ -51,7 +51,7 @@ class Handin:
 class Opened:
     """One submission: what was taken from it, as bytes, and what there is to say about it.
 
-    handed_in   name of the file or folder, made showable
+    handed_in   name of the file or folder, in UTF-8
     form        `folder`, `zip`, `tar` or `git`; "" when it could not be told
     handins     one for each lesson, also for one that was not handed in (its `problem` says so)
     notebooks   notebooks by their names below the submission
@@ -101,5 +101,5 @@ def content_hash(files: Mapping[str, bytes]) -> str:
 
 def name_without_ending(name: str) -> str:
     """Give a submission's name without an archive's ending."""
-    lower = PurePath(name).name.lower()
-    return next((name[: -len(ending)] for ending in ARCHIVES if lower.endswith(ending)), name) or name
+    ending = next((ending for ending in ARCHIVES if name.lower().endswith(ending)), "")
+    return name[: len(name) - len(ending)] or name

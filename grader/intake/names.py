@@ -44,12 +44,25 @@ def decoded(raw: bytes) -> str:
     return raw.decode("cp437")
 
 
+def in_utf8(name: str) -> str:
+    """Give a name that can be written as UTF-8: bytes that are no text are escaped."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def showable(name: str) -> str:
-    """Give a name that can be written as UTF-8, of at most 200 characters."""
-    whole = name.encode("utf-8", "backslashreplace").decode()
+    """Give a name within a submission as it is listed: UTF-8, at most 200 characters."""
+    whole = in_utf8(name)
     return whole if len(whole) <= MAX_SHOWN else f"{whole[: MAX_SHOWN - 1]}…"
 
 
 def folded(name: str) -> str:
     """Give a name as it is compared by people: one Unicode form, no case."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def ends_like(name: str, ending: str) -> bool:
+    """Say whether a name ends like another one but for case and Unicode form.
+
+    Only that much of it is looked at: putting a long run of combining marks in order takes quadratic time.
+    """
+    return folded(name[-2 * len(ending) :]).endswith(folded(ending))

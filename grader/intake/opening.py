@@ -16,7 +16,7 @@ from grader.intake.folders import OPEN_PLAIN, FolderSource
 from grader.intake.handin import ARCHIVES, Handin, LeftOut, Opened, content_hash, kit_paths
 from grader.intake.kit_files import KIT_FILES, MANIFEST
 from grader.intake.manifest import Manifest, ManifestError
-from grader.intake.names import showable
+from grader.intake.names import in_utf8
 from grader.intake.reasons import UnreadableError, problem
 from grader.intake.source import MAX_ARCHIVE_BYTES, MIB, Deadline, Source
 from grader.intake.tars import TarSource, is_tar
@@ -34,7 +34,6 @@ _MAGIC = {
     b"Rar!": "RAR",
     b"7z\xbc\xaf\x27\x1c": "7z",
 }
-_PACKED_TARS = ("gz", "bz2", "xz")
 _OTHER_ARCHIVES = ("Zstandard", "RAR", "7z")
 _NO_REPOSITORY = Text(
     ".git 不是完整的仓库，或者指向别处；按磁盘上的文件来评",
@@ -43,7 +42,7 @@ _NO_REPOSITORY = Text(
 
 
 class _Found(NamedTuple):
-    """An open submission, its form, and where its folder is if it is one."""
+    """An open submission, its form, and what an instructor should know of it."""
 
     source: Source
     form: str
@@ -63,7 +62,7 @@ def open_submission(path: Path) -> Opened:
 
     Nothing of it is written, run or followed; time, memory and what is read are bounded. A link is not opened.
     """
-    name = showable(path.name)
+    name = in_utf8(path.name)
     try:
         with _found(path, Deadline(), at_head=True) as found:
             return _taken(name, found)

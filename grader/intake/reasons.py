@@ -89,7 +89,6 @@ _PROBLEMS: dict[str, Text] = {
         "这份提交读到一半出错（{why}）；请重新打包",
         "reading this submission failed half way ({why}); make it again",
     ),
-    "missing": Text("缺少 {names}", "{names} is not there"),
 }
 
 

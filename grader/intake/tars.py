@@ -45,7 +45,7 @@ class _Readable(Protocol):
 class _Xz:
     """What an xz file unpacks to. Unlike `lzma.LZMAFile`, it bounds the memory that a header may ask for."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: _Readable) -> None:
         self._file = file
         self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY_BYTES)
 
@@ -57,6 +57,17 @@ class _Xz:
             if raw := self._unpacker.decompress(packed, size):
                 return raw
         return b""
+
+
+class _Packed:
+    """The file as it is packed. Endless headers and empty parts unpack to nothing, and still cost time."""
+
+    def __init__(self, file: BinaryIO, deadline: Deadline) -> None:
+        self._file, self._deadline = file, deadline
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._deadline.check()
+        return self._file.read(size)
 
 
 class _Forward:
@@ -88,7 +99,7 @@ class TarSource:
         self._room = MAX_KEPT_BYTES
         header = _header_class()
         try:
-            forward = _Forward(_unpacked(file, packing), deadline)
+            forward = _Forward(_unpacked(_Packed(file, deadline), packing), deadline)
             with tarfile.open(
                 fileobj=cast("BinaryIO", forward),  # a stream is only read
                 mode="r|",
@@ -131,11 +142,11 @@ class TarSource:
         return raw
 
 
-def _unpacked(file: BinaryIO, packing: str) -> _Readable:
+def _unpacked(file: _Packed, packing: str) -> _Readable:
     if packing == "gz":
-        return gzip.GzipFile(fileobj=file)
+        return gzip.GzipFile(fileobj=cast("BinaryIO", file))
     if packing == "bz2":
-        return bz2.BZ2File(file)
+        return bz2.BZ2File(cast("BinaryIO", file))
     return _Xz(file) if packing == "xz" else file
 
 

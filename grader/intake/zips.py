@@ -44,8 +44,9 @@ class ZipSource:
         self._members: dict[str, zipfile.ZipInfo] = {}
         found = []
         for info in archive.infolist():
-            name, why = tidy(_name(info))
-            if info.is_dir() or not name or is_tools_own(name):
+            written = _name(info)
+            name, why = tidy(written)
+            if written.endswith("/") or not name or is_tools_own(name):
                 continue
             found.append(Entry(name, why or _why_not(info)))
             self._members[name] = info
