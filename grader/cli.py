@@ -6,28 +6,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from grader.cluster import ClusterCrew, ClusterError
+from grader.crew import LocalCrew, cores
 from grader.grade import grade_submission
+from grader.journal import SCHEMA, ClassRecord, RecordError, record_folder
 from grader.plain_text import printable
-from grader.pool import SAMPLE_CLASS, CalibrationError, ClassRun, Submission, find_submissions
-from grader.report.files import class_report, write_json
+from grader.pool import (
+    SAMPLE_CLASS,
+    CalibrationError,
+    ClassRun,
+    Submission,
+    find_submissions,
+    seat_class,
+)
+from grader.report.files import write_class, write_outcomes
 from grader.report.progress import progress
 from grader.report.terminal import show_class, show_outcome
 from grader.report.words import chosen_language, say
+from grader.roster import RosterError, load_roster
 from grader.rungs import strongest_rung
+from grader.sandbox import sweep
 from grader.settings import DEFAULT_FILE, SettingsError, load_settings
 from grader.suites import LESSONS, load_suite
 from labkit.workspace import WorkspaceError, kit_root, target, target_folder
 
 if TYPE_CHECKING:
+    from grader.crew import Crew
     from grader.outcome import Outcome
+    from grader.pool import Rows, Tell
+    from grader.report.words import Language
+    from grader.roster import Roster
     from grader.rungs import Rung
     from grader.settings import Settings
 
@@ -56,6 +75,12 @@ class GraderFault(click.ClickException):
     """The grader itself failed."""
 
     exit_code = 3
+
+
+class Stopped(click.ClickException):
+    """Ctrl-C, or SIGTERM."""
+
+    exit_code = 130
 
 
 class IsolationTooWeak(click.ClickException):
@@ -106,7 +131,18 @@ def verify(
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out/grade"), show_default=True, help="Reports."
 )
-@click.option("--jobs", type=click.IntRange(1, 256), default=os.cpu_count() or 1, help="How many at a time.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=cores(), help="How many at a time. Default: one a core."
+)
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Grade on a Dask cluster instead: its scheduler's address."
+)
+@click.option("--resume", is_flag=True, help="Take what an earlier run recorded, and grade only the rest.")
+@click.option(
+    "--roster",
+    type=click.Path(path_type=Path),
+    help="The class list, a CSV with the columns id, name, submission: who handed in nothing gets a row, too.",
+)
 @click.option("--allow-unsandboxed", is_flag=True, help="Grade although nothing here shuts the code in.")
 @_lessons
 @_language
@@ -117,38 +153,100 @@ def grade(
     folder: Path | None,
     out: Path,
     jobs: int,
+    cluster: str | None,
+    resume: bool,
+    roster: Path | None,
     allow_unsandboxed: bool,
     lessons: tuple[str, ...],
     lang: str | None,
     settings_file: Path,
     as_json: bool,
 ) -> None:
-    """Grade every submission in DIR: each child folder is one. Default: your starter and the kit's sample class."""
-    submissions = _submissions(folder)
+    """Grade every submission in DIR: each child folder or archive is one. Default: your starter and the kit's sample class.
+
+    What is found out is recorded as it comes: a run that was stopped or killed goes on with --resume.
+    """
+    found, students = _submissions(folder), _load_roster(roster)
     settings, rung = _load_settings(settings_file), _find_rung()
     if not rung.isolated and not allow_unsandboxed:
         raise IsolationTooWeak(
             f"isolation: only {rung.name} works here, which hides nothing from the code of others; "
             "install bubblewrap, or accept that with --allow-unsandboxed"
         )
-    run = ClassRun(lessons or LESSONS, settings, jobs)
-    try:
-        calibration = run.calibrate()
-    except CalibrationError as error:
-        raise GraderFault(str(error)) from None
-    with progress("grade", len(submissions), lines=True) as step:
-        outcomes = run.grade(submissions, lambda done: step(f"{printable(done.submission)}: {done.verdict}"))
-    report = class_report(calibration, outcomes)
-    try:
-        write_json(out / "outcomes.json", report)
-    except OSError as error:
-        raise GraderFault(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
+    sweep()
+    with _told_plainly(), _crew(jobs, cluster) as crew:
+        with progress("open", len(found), lines=False) as step:
+            submissions = seat_class(found, students, step)
+        run = ClassRun(lessons or LESSONS, settings, rung.name, crew)
+        with ClassRecord(record_folder(folder or kit_root() / SAMPLE_CLASS)) as record:
+            calibration, rows = _grade_class(run, submissions, record, resume=resume)
+    language = chosen_language(lang)
+    page = _write_reports(out, calibration, rows, language)
     if as_json:
-        click.echo(json.dumps(report, indent=1))
+        write_outcomes(sys.stdout, calibration, rows)
     else:
-        show_class(Console(highlight=False), [*calibration, *outcomes], chosen_language(lang))
-        click.echo(out / "outcomes.json")
-    raise SystemExit(GraderFault.exit_code if any(done.verdict == "grader-error" for done in outcomes) else 0)
+        show_class(Console(highlight=False), [*calibration, *rows], language)
+        click.echo(page)
+    raise SystemExit(GraderFault.exit_code if any(row["verdict"] == "grader-error" for row in rows) else 0)
+
+
+def _grade_class(
+    run: ClassRun, submissions: Sequence[Submission], record: ClassRecord, *, resume: bool
+) -> tuple[Rows, Rows]:
+    """Calibrate, then grade; give the rows of both."""
+    recorded = record.gradings(run.suites().values())
+    if recorded and not resume:
+        click.echo(
+            f"{record.path}: holds {len(recorded)} gradings by these checks; "
+            "they are made anew, and --resume would take them",
+            err=True,
+        )
+    record.note("run-began", schema=SCHEMA, submissions=len(submissions), resumes=resume)
+    with _progress("calibrate", 2) as tell:
+        calibration = run.calibrate(tell)
+    with _progress("grade", len(submissions)) as tell:
+        rows = run.grade(submissions, record, recorded if resume else {}, tell)
+    record.note("run-ended")
+    return calibration, rows
+
+
+@contextlib.contextmanager
+def _progress(title: str, total: int) -> Iterator[Tell]:
+    with progress(title, total, lines=True) as step:
+        yield lambda name, verdict: step(f"{printable(name)}: {verdict}")
+
+
+def _crew(jobs: int, cluster: str | None) -> Crew:
+    """Give whoever grades. Raises: ClusterError."""
+    return ClusterCrew(cluster) if cluster else LocalCrew(jobs)
+
+
+@contextlib.contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Let SIGTERM stop the run in order, as Ctrl-C does, and tell in one line what ended it early."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except (CalibrationError, RecordError, ClusterError) as error:
+        raise GraderFault(str(error)) from None
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was graded is recorded: go on with --resume") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _write_reports(out: Path, calibration: Rows, rows: Rows, language: Language) -> Path:
+    try:
+        return write_class(out, calibration, rows, language)
+    except OSError as error:
+        raise GraderFault(
+            f"{out}: cannot be written ({error.strerror}); every outcome is recorded: "
+            "choose another --out, or make room, and go on with --resume"
+        ) from None
 
 
 def _submissions(folder: Path | None) -> list[Submission]:
@@ -165,6 +263,19 @@ def _submissions(folder: Path | None) -> list[Submission]:
             f"{place}: holds no submission; put one folder per student into it", param_hint="DIR"
         )
     return found if folder else [Submission("starter", kit_root() / "starter"), *found]
+
+
+def _load_roster(file: Path | None) -> Roster | None:
+    """Read the class list, and tell which of its rows are not used."""
+    if file is None:
+        return None
+    try:
+        roster = load_roster(file)
+    except RosterError as error:
+        raise click.BadParameter(str(error), param_hint="--roster") from None
+    for row in roster.bad_rows:
+        click.echo(f"{file}:{row.line}: {printable(row.why.en)}; the row is not used", err=True)
+    return roster
 
 
 def _load_settings(file: Path) -> Settings:

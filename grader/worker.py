@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import pickle
 import queue
@@ -97,6 +98,7 @@ def _listen(line: Any, tasks: queue.SimpleQueue[Task]) -> None:
     ):  # a grader that was killed wrote half a task
         while True:
             tasks.put(pickle.load(line))  # noqa: S301 - the grader's own
+    logging.disable()  # asyncio would tell of every call that is cut short
     os.kill(os.getpid(), signal.SIGINT)
     end_all()
     time.sleep(STOP_SECONDS)

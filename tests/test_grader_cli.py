@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 import json
-import resource
 import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from grader import cli, rungs
+from grader.crew import LocalCrew
+from grader.journal import ClassRecord, record_folder
 from grader.pool import CalibrationError, ClassRun
-from grader.report.files import write_json
 from grader.report.words import SAID, TOPICS, VERDICTS, chosen_language
 from grader.settings import load_settings
 from grader.suites import LESSONS
+from grader.worker import grade_task
 from tests.piped import KIT
 
 SAMPLES = KIT / "assets" / "sample-class"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    """Keep class records out of the user's own."""
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+
+
+class HereCrew(LocalCrew):
+    """A crew in this process, where a test can make the grader believe things."""
+
+    def _hand_out(self, task):
+        return grade_task(task)
 
 
 def run(command, *arguments):
@@ -114,7 +130,7 @@ def test_extended_tests_that_passed_are_shown_on_request():
         (cli.verify, ["--settings", "no-such.toml"], "no-such.toml: cannot be read"),
         (cli.grade, ["no-such-folder"], "no-such-folder: No such file"),
         (cli.grade, [KIT / "pyproject.toml"], "Not a directory"),
-        (cli.grade, [KIT / "docs"], "holds no submission"),
+        (cli.grade, ["--roster", "no-such.csv"], "no-such.csv: cannot be read"),
         (cli.grade, ["--jobs", "0"], "jobs"),
     ],
 )
@@ -126,30 +142,79 @@ def test_wrong_use_is_exit_2_and_says_what_to_name(command, arguments, named):
     assert "Traceback" not in result.output
 
 
+def test_a_folder_without_submissions_is_wrong_use(tmp_path):
+    """Hidden files are nobody's work: there is nothing to grade."""
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / ".hidden").touch()
+    result = run(cli.grade, tmp_path / "class")
+    assert result.exit_code == 2
+    assert "holds no submission" in result.stderr
+
+
 def test_a_class_gets_one_row_each_whatever_was_handed_in(tmp_path):
-    """Right, wrong, empty and packed submissions all have their outcome, in the order of their names."""
+    """Right, wrong, empty, half uploaded and stray things all have their row, in the order of their names."""
     folder = a_class(tmp_path / "class", **{"a right": "right", "b 中文 🧪": "race", "c empty": None})
     (folder / "d.zip").write_bytes(b"PK")
-    (folder / "roster.csv").write_text("name\n")
+    (folder / "e.csv").write_text("name\n")
     result = run(cli.grade, folder, "--out", tmp_path / "out", "--json", "--jobs", "2")
     report = json.loads(result.stdout)
     assert result.exit_code == 0
-    assert [(row["submission"], row["verdict"]) for row in report["submissions"]] == [
-        ("a right", "ok"),
-        ("b 中文 🧪", "fail"),
-        ("c empty", "missing-file"),
-        ("d.zip", "missing-file"),
+    assert [(row["submission"], row["verdict"], bool(row["problem"])) for row in report["submissions"]] == [
+        ("a right", "ok", False),
+        ("b 中文 🧪", "fail", False),
+        ("c empty", "missing-file", False),
+        ("d.zip", "missing-file", True),
+        ("e.csv", "missing-file", True),
     ]
     assert json.loads((tmp_path / "out" / "outcomes.json").read_text()) == report
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["outcomes.json"]
+    assert {row["isolation"] for row in report["submissions"]} == {rungs.strongest_rung().name}
+
+
+def test_every_report_is_written_and_the_page_is_named(tmp_path):
+    """The last line is the path of `report.html`; beside it stand the forms for other programs."""
+    result = run(cli.grade, a_class(tmp_path / "class", one="untouched-starter"), "--out", tmp_path / "out")
+    assert result.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")
+    names = {path.name for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")}
+    assert names == {"outcomes.json", "grades.csv", "report.html", "feedback", "gradescope", "junit"}
 
 
 def test_a_class_is_calibrated_first(tmp_path):
     """The solution and the untouched starter open every table, and every step is a line in a log."""
     folder = a_class(tmp_path / "class", one="untouched-starter")
-    result = run(cli.grade, folder, "--out", tmp_path, "--lang", "en")
+    result = run(cli.grade, folder, "--out", tmp_path / "out", "--lang", "en")
     assert result.stdout.index("solution") < result.stdout.index("starter") < result.stdout.index(" one ")
+    assert "calibrate: 2/2" in result.stderr
     assert "grade: 1/1 one: fail" in result.stderr
+
+
+def test_a_roster_gives_a_row_to_everyone(tmp_path):
+    """Who handed in nothing has a row, ids reach the grades, and a row of the list that is not used is told."""
+    folder = a_class(tmp_path / "class", 李雷="untouched-starter")
+    roster = tmp_path / "roster.csv"
+    roster.write_text("学号,姓名\n007,李雷\n,谁\n008,韩梅梅\n", "utf-8")
+    result = run(cli.grade, folder, "--out", tmp_path / "out", "--roster", roster, "--json")
+    rows = json.loads(result.stdout)["submissions"]
+    assert result.exit_code == 0
+    assert [(row["submission"], row["student"], row["handed_in"]) for row in rows] == [
+        ("李雷", "007", "李雷"),
+        ("韩梅梅", "008", ""),
+    ]
+    assert rows[1]["problem"]["en"] == "nothing was handed in"
+    assert "roster.csv:3: no id" in result.stderr
+    with (tmp_path / "out" / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert len(list(csv.reader(file))) == 3
+
+
+def test_two_submissions_of_one_student_have_one_row_each_with_the_reason(tmp_path):
+    """Nobody but the instructor can say which counts: neither is graded, and the run goes on."""
+    folder = a_class(tmp_path / "class", **{"007": "untouched-starter", "007 again": "right", "other": None})
+    roster = tmp_path / "roster.csv"
+    roster.write_text("id\n007\n", "utf-8")
+    result = run(cli.grade, folder, "--out", tmp_path / "out", "--roster", roster, "--json")
+    rows = json.loads(result.stdout)["submissions"]
+    assert result.exit_code == 0
+    assert ["more than once" in (row["problem"] or {"en": ""})["en"] for row in rows] == [True, True, False]
+    assert {row["verdict"] for row in rows} == {"missing-file"}
 
 
 def test_the_default_class_is_the_samples_after_your_own_starter():
@@ -175,15 +240,16 @@ def test_a_starter_that_passes_something_stops_the_run(tmp_path, monkeypatch):
     shutil.copytree(KIT / "solution", tmp_path / "solution", ignore=shutil.ignore_patterns("lesson_04"))
     shutil.copytree(SAMPLES / "right", tmp_path / "assets" / "sample-class" / "untouched-starter")
     monkeypatch.setattr("grader.pool.kit_root", lambda: tmp_path)
-    with pytest.raises(CalibrationError, match="untouched starter"):
-        ClassRun(["22"], load_settings(), 2).calibrate()
+    with LocalCrew(2) as crew, pytest.raises(CalibrationError, match="untouched starter"):
+        ClassRun(["22"], load_settings(), rungs.strongest_rung().name, crew).calibrate()
 
 
 def test_other_peoples_code_is_not_run_unshielded(tmp_path, monkeypatch):
     """Where nothing isolates, a class is refused with exit 4, and graded when that is accepted."""
     weak = rungs.rungs()[-1]
-    for module in ("grader.cli", "grader.grade", "grader.rungs"):
+    for module in ("grader.cli", "grader.grade", "grader.rungs", "grader.worker"):
         monkeypatch.setattr(f"{module}.strongest_rung", lambda: weak)
+    monkeypatch.setattr(cli, "LocalCrew", HereCrew)
     folder = a_class(tmp_path / "class", one="untouched-starter")
     refused = run(cli.grade, folder, "--out", tmp_path / "out")
     accepted = run(cli.grade, folder, "--out", tmp_path / "out", "--allow-unsandboxed", "--json")
@@ -203,26 +269,40 @@ def test_your_own_code_is_run_unshielded_with_a_warning(monkeypatch):
     assert "Nothing on this machine isolates" in result.stderr
 
 
-def test_an_unwritable_report_is_the_graders_error(tmp_path):
-    """The reason and what to choose instead are said; there is no half report."""
+def test_an_unwritable_report_is_the_graders_error_and_costs_no_outcome(tmp_path):
+    """The reason and what to choose instead are said; the outcomes are recorded, and --resume takes them."""
     (tmp_path / "file").touch()
-    result = run(cli.grade, a_class(tmp_path / "class", one="untouched-starter"), "--out", tmp_path / "file")
+    folder = a_class(tmp_path / "class", one="untouched-starter")
+    result = run(cli.grade, folder, "--out", tmp_path / "file")
     assert result.exit_code == 3
     assert "choose another --out" in result.stderr
+    again = run(cli.grade, folder, "--out", tmp_path / "out", "--resume")
+    assert again.exit_code == 0
+    record = (record_folder(folder) / "record.jsonl").read_text()
+    assert record.count('"type":"graded"') == 1
 
 
-def test_a_report_is_written_whole_or_not_at_all(tmp_path):
-    """On a full disk the report of the last run stays as it was, and nothing half written beside it."""
-    write_json(tmp_path / "outcomes.json", {"run": 1})
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    try:
-        with pytest.raises(OSError, match="too large"):
-            write_json(tmp_path / "outcomes.json", {"run": 2, "rows": ["x" * 1000]})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert json.loads((tmp_path / "outcomes.json").read_text()) == {"run": 1}
-    assert [path.name for path in tmp_path.iterdir()] == ["outcomes.json"]
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+def test_a_full_disk_leaves_the_last_reports_as_they_were(tmp_path):
+    """Nothing half written: every file of the earlier run is there, byte for byte, and the reason is told."""
+    folder, out = a_class(tmp_path / "class", one="untouched-starter"), tmp_path / "out"
+    run(cli.grade, folder, "--out", out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    (out / ".outcomes.json.new").symlink_to("/dev/full")
+    result = run(cli.grade, folder, "--out", out, "--resume")
+    assert result.exit_code == 3
+    assert "No space left on device" in result.stderr
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_class_that_is_being_graded_is_not_graded_twice(tmp_path):
+    """Another grader holds the record: exit 3, and nothing is touched."""
+    folder = a_class(tmp_path / "class", one="untouched-starter")
+    with ClassRecord(record_folder(folder)):
+        result = run(cli.grade, folder, "--out", tmp_path / "out")
+    assert result.exit_code == 3
+    assert "another grader is at work" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_name_that_moves_the_cursor_is_shown_harmlessly(tmp_path):

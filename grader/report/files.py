@@ -1,39 +1,49 @@
-"""`outcomes.json`: everything that one class run found out, for other programs."""
+"""The reports of one class run on disk, `outcomes.json` for other programs among them."""
 
 from __future__ import annotations
 
 import json
-import os
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from grader.outcome import SCHEMA
+from grader.report.class_report import write_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from grader.outcome import Outcome
+    from grader.report.words import Language
+
+OUTCOMES = "outcomes.json"
 
 
-def class_report(calibration: Sequence[Outcome], outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Give a class run as JSON: one entry per submission, in the order in which they were found."""
-    return {
-        "schema": SCHEMA,
-        "isolation": calibration[0].isolation,
-        "calibration": [outcome.plain() for outcome in calibration],
-        "submissions": [outcome.plain() for outcome in outcomes],
-    }
+def write_class(
+    out: Path, calibration: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], language: Language
+) -> Path:
+    """Write every report of a class into `out`, all or none; give the path of `report.html`.
 
-
-def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write the report whole or not at all: an older one stays until the new one is complete.
-
-    Raises: OSError.
+    Raises: OSError; the reports of an earlier run are still there then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    out.mkdir(parents=True, exist_ok=True)
+    new = out / f".{OUTCOMES}.new"  # always this name: what a killed run left of it is written over
     try:
-        new.write_text(json.dumps(report, indent=1) + "\n", encoding="ascii")
-        new.replace(path)
+        with new.open("w", encoding="ascii") as file:
+            write_outcomes(file, calibration, rows)
+        page = write_reports(out, rows, calibration, language=language)
+        new.replace(out / OUTCOMES)
     finally:
         new.unlink(missing_ok=True)
+    return page
+
+
+def write_outcomes(
+    file: IO[str], calibration: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]
+) -> None:
+    """Write a class run as JSON, row by row: one entry per submission, in the order in which they were found."""
+    file.write(f'{{"schema": {SCHEMA}, "isolation": {json.dumps(calibration[0]["isolation"])}')
+    for name, entries in (("calibration", calibration), ("submissions", rows)):
+        file.write(f',\n"{name}": [')
+        for number, row in enumerate(entries):
+            file.write(f"{',' if number else ''}\n{json.dumps(row)}")
+        file.write("\n]")
+    file.write("}\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
@@ -11,12 +11,13 @@ from rich.text import Text as Line
 
 from grader.outcome import count
 from grader.plain_text import printable
+from grader.report.rows import first_missed
 from grader.report.words import DIMENSIONS as DIMENSION_WORDS
 from grader.report.words import TOPICS, VERDICTS, say
 from grader.suites.check import DIMENSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -115,27 +116,29 @@ def _show_closing(console: Console, outcome: Outcome, lesson: LessonOutcome, lan
     console.print(Line(say("covered", language, topics=topics)))
 
 
-def show_class(console: Console, outcomes: Iterable[Outcome], language: Language) -> None:
-    """Show one row per lesson of a submission: verdict, scores, points, and where the student should look first."""
+def show_class(console: Console, rows: Iterable[Mapping[str, Any]], language: Language) -> None:
+    """Show one row per lesson of a submission: verdict, scores, points, and where the student should look first.
+
+    `rows` are plain, as `Head.row` gives them.
+    """
     table = Table(box=SIMPLE_HEAD)
     for column in ("submission", "number", "verdict", "required", "extended", "points", "first-failure"):
         table.add_column(say(column, language), overflow="fold", no_wrap=column == "first-failure")
-    for outcome in outcomes:
-        for lesson in outcome.lessons.values():
-            table.add_row(*(Line(cell) for cell in _row(outcome, lesson, language)))
+    for row in rows:
+        for number, lesson in row["lessons"].items():
+            table.add_row(*(Line(cell) for cell in _cells(row, number, lesson, language)))
     console.print(table)
 
 
-def _row(outcome: Outcome, lesson: LessonOutcome, language: Language) -> list[str]:
-    required, extended, points = count(lesson.required), count(lesson.extended), lesson.plain()["points"]
-    failed = lesson.first_failure
-    verdict = "complete" if lesson.complete else lesson.verdict
+def _cells(row: Mapping[str, Any], number: str, lesson: Mapping[str, Any], language: Language) -> list[str]:
+    failed = first_missed(dict(lesson))
+    verdict = "complete" if lesson["complete"] else lesson["verdict"]
     return [
-        printable(outcome.submission),
-        lesson.lesson,
+        printable(row["submission"]),
+        number,
         getattr(VERDICTS[verdict], language),
-        f"{required['passed']}/{required['total']}",
-        f"{extended['passed']}/{extended['total']}",
-        f"{points['earned']:g}/{points['worth']:g}",
-        failed.check.id if failed else "",
+        "{passed}/{total}".format(**lesson["required"]),
+        "{passed}/{total}".format(**lesson["extended"]),
+        "{earned:g}/{worth:g}".format(**lesson["points"]),
+        failed["id"] if failed else "",
     ]
