@@ -26,7 +26,6 @@ from .limits import Limits
 from .record import BEGINNING, Head, encode_data
 from .sealed_json import read_sealed, write_sealed
 from .session_folder import SessionFolder, private_subfolder
-from .strict_json import judge
 
 CHECKPOINT_VERSION = 1
 MOST_BYTES = 1 << 30
@@ -48,19 +47,19 @@ class Replayed:
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A checkpoint as it is stored: `state` is a JSON value, `begun` and `done` are the fingerprints of effects."""
+    """A checkpoint as it is stored: `state` is a JSON value (serialised, to be written), `begun` and `done` are the fingerprints of effects."""
 
     v: int
     session: str
     head: Head
     begun: tuple[str, ...]
     done: tuple[str, ...]
-    state: msgspec.Raw
+    state: Any
 
     def replayed(self, refused: tuple[str, ...]) -> Replayed:
         """Return what the checkpoint saved, as fresh values."""
         return Replayed(
-            state=judge(bytes(self.state)).value,
+            state=self.state,
             head=self.head,
             effects=Effects(self.done, self.begun),
             begun_at=self.head.sequence,

@@ -29,6 +29,7 @@ class Effects:
     def __init__(self, done: Iterable[str] = (), begun: Iterable[str] = ()) -> None:
         self.done = set(done)
         self.begun = set(begun)
+        self._by = secrets.token_hex(4)
 
     def take(self, event: Event) -> None:
         """Note what `event` says about effects; most events say nothing."""
@@ -63,11 +64,14 @@ class Effects:
         if mark in self.begun:
             raise _in_doubt(store, name)
         self.begun.add(mark)
-        begun = {"fingerprint": mark, "effect": name, "by": secrets.token_hex(4)}
+        begun = {"fingerprint": mark, "effect": name, "by": self._by}
         try:
             await store.append(BEGUN, begun, event_id=f"{mark}-begun")
         except IdReusedError:  # another writer of the same log was faster: its data name another `by`
             raise _in_doubt(store, name) from None
+        except BaseException:
+            self.begun.discard(mark)  # whatever the log holds of it, the effect has not happened
+            raise
         await act()
         await self._record_done(store, name, mark)
         return True

@@ -16,6 +16,7 @@ import msgspec
 from .atomic_file import replace_file
 from .errors import CorruptLogError, UnknownVersionError
 from .reading import open_log
+from .strict_json import NotStrictError, judge
 
 Sealed = TypeVar("Sealed", bound=msgspec.Struct)
 
@@ -47,7 +48,7 @@ def read_sealed(path: Path, kind: type[Sealed], version: int, most_bytes: int) -
     if len(raw) > most_bytes:
         raise CorruptLogError(str(path), f"is longer than {most_bytes} bytes")
     try:
-        found = msgspec.json.decode(raw, type=_Versioned).v
+        found = msgspec.convert(judge(raw).value, _Versioned).v
         if found != version:
             raise UnknownVersionError(
                 f"{path}: has version {found}, and this code knows version {version}; update the code"
@@ -55,6 +56,6 @@ def read_sealed(path: Path, kind: type[Sealed], version: int, most_bytes: int) -
         body, seal = raw[:-_SEAL_BYTES], _SEAL.fullmatch(raw[-_SEAL_BYTES:])
         if seal is None or hashlib.sha256(body).hexdigest().encode() != seal[1]:
             raise CorruptLogError(str(path), "does not match the hash that it carries")
-        return msgspec.json.decode(body + b"}", type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.convert(judge(body + b"}").value, kind)
+    except (msgspec.MsgspecError, NotStrictError, UnicodeDecodeError, RecursionError):
         raise CorruptLogError(str(path), f"is not a {kind.__name__.lower()}") from None
