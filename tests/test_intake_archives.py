@@ -418,6 +418,27 @@ def test_a_member_that_lies_about_its_size_is_damaged(tmp_path, claimed):
     assert reasons(opened(tmp_path, lying_zip(16 * MIB, claimed))) == {STORE: "damaged"}
 
 
+@pytest.mark.parametrize(
+    ("signature", "place", "value"),
+    [
+        (b"PK\x01\x02", 42, b"\xf0\xff\xff\x7f"),  # the directory sends the reader behind the end
+        (b"PK\x03\x04", 6, b"\0\x08" + bytes(22) + b"\xff\xfe"),  # a name that is not the UTF-8 it claims
+        (b"PK\x03\x04", 26, b"\xff\xff"),  # its name has no end
+        (b"PK\x03\x04", 0, b"XX"),
+        (b"PK\x01\x02", 6, b"\xff\0"),  # a version of zip that does not exist
+    ],
+)
+def test_a_header_that_contradicts_the_directory_is_damage(tmp_path, signature, place, value):
+    """Each header is believed by zipfile in a way of its own; none of its errors reaches the class."""
+    raw = bytearray(zip_of([("lesson_22/__init__.py", b"x"), (STORE, b"x" * 70_000)], zipfile.ZIP_STORED))
+    at = raw.rfind(signature) + place
+    raw[at : at + len(value)] = value
+    found = opened(tmp_path, bytes(raw))
+
+    assert STORE not in taken(found)
+    assert "damaged" in (found.problem or found.handin("22").problem).en
+
+
 def overlapping_zip(count):
     """Give a zip whose members all share one body (the first kind of zip bomb)."""
     body = zlib.compress(b"#" * MAX_FILE_BYTES)[2:-4]

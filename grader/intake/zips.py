@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LOCAL_HEADER_BYTES = 30
 _UTF8_FLAG, _ENCRYPTED_FLAGS = 0x800, 0x1 | 0x40 | 0x2000
 _UNIX = 3
+_DAMAGE = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EOFError)
 
 
 class _Bounded(io.FileIO):
@@ -61,7 +63,7 @@ class ZipSource:
         try:
             with self._archive.open(info) as member:
                 raw = member.read(most + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+        except (*_DAMAGE, zlib.error, RuntimeError, OSError):
             return "damaged"
         return raw if len(raw) == info.file_size else "damaged"
 
@@ -72,7 +74,7 @@ def open_zip(descriptor: int, deadline: Deadline) -> Iterator[ZipSource]:
     with _Bounded(descriptor) as file:
         try:
             archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError):
+        except _DAMAGE:
             raise UnreadableError("damaged") from None
         with archive:
             _refuse_overlap(archive)
