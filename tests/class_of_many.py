@@ -12,8 +12,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from grader.fingerprint import suite_of
+from grader.intake import Handin
+from grader.rungs import strongest_rung
+from grader.settings import load_settings
+from grader.worker import Task
 from tests.piped import KIT
 
+SETTINGS = load_settings()
 MANY = 60
 RIGHT, STARTER = KIT / "solution" / "lesson_22", KIT / "assets/sample-class/untouched-starter/lesson_22"
 
@@ -47,6 +53,12 @@ def _hand_in(place: Path, number: int) -> None:
             for path in sorted(lesson.iterdir()):
                 packed.write(path, f"lesson_22/{path.name}")
         shutil.rmtree(place)
+
+
+def task_of(handin: Handin) -> Task:
+    """Give the task to grade a hand-in of lesson 22 as this machine would."""
+    rung = strongest_rung().name
+    return Task(handin, SETTINGS, rung, suite_of("22", SETTINGS, rung))
 
 
 def start_grading(place: Path, out: Path, state: Path, *options: str) -> subprocess.Popen[str]:

@@ -10,16 +10,14 @@ import psutil
 import pytest
 
 from grader.crew import LocalCrew, WorkerLostError
-from grader.fingerprint import suite_of
 from grader.intake import take
 from grader.journal import ClassRecord
 from grader.pool import ClassRun, Submission, find_submissions
 from grader.rungs import strongest_rung
-from grader.settings import load_settings
-from grader.worker import Task, grade_task
+from grader.worker import grade_task
+from tests.class_of_many import SETTINGS, task_of
 from tests.piped import KIT
 
-SETTINGS = load_settings()
 LOST = WorkerLostError("a grading process ended before it had an answer")
 FULL = b'{"fault":"OSError (No space left on device) at sandbox.py:1"}\n'
 
@@ -54,12 +52,6 @@ def a_class(folder, count=1):
         (lesson / "__init__.py").write_text("from .session_store import *\n")
         (lesson / "session_store.py").write_text(f"def scan(: # {number}\n")
     return find_submissions(folder)
-
-
-def task_of(submission):
-    """Give the task that a submission is."""
-    rung = strongest_rung().name
-    return Task(take(submission.path, "22"), SETTINGS, rung, suite_of("22", SETTINGS, rung))
 
 
 def graded(crew, submissions, folder):
@@ -107,7 +99,7 @@ def test_a_fault_that_stays_is_the_graders_and_a_later_run_grades(fault, told, t
 def test_an_outcome_with_a_test_in_error_is_no_grading(tmp_path):
     """One check that the grader failed at: tried once more as a whole, and not recorded unless it goes well."""
     submissions = a_class(tmp_path / "class")
-    outcome = json.loads(grade_task(task_of(submissions[0])))["outcome"]
+    outcome = json.loads(grade_task(task_of(take(submissions[0].path, "22"))))["outcome"]
     outcome["tests"][0] |= {
         "status": "error",
         "reason": "grader-error",

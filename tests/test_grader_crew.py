@@ -13,20 +13,12 @@ import pytest
 
 from grader import worker
 from grader.crew import LocalCrew, WorkerLostError
-from grader.fingerprint import suite_of
 from grader.intake import Handin, take
-from grader.rungs import strongest_rung
-from grader.settings import load_settings
-from grader.worker import Task, grade_task
+from grader.worker import grade_task
+from tests.class_of_many import task_of
 from tests.piped import KIT
 
-SETTINGS = load_settings()
 ENDLESS = b"while True:\n    pass\n"
-
-
-def task(handin: Handin, /, **other: object) -> Task:
-    rung = strongest_rung().name
-    return Task(handin, SETTINGS, rung, suite_of("22", SETTINGS, rung))._replace(**other)
 
 
 def broken(text: bytes = b"def scan(:\n") -> Handin:
@@ -50,14 +42,14 @@ def wait_for_a_child() -> list[psutil.Process]:
 
 def test_a_task_gives_the_outcome_as_json():
     """The same shape as in `outcomes.json`, and the time it took."""
-    answer = json.loads(grade_task(task(take(KIT / "solution", "22"))))
+    answer = json.loads(grade_task(task_of(take(KIT / "solution", "22"))))
     assert answer["outcome"]["complete"]
     assert answer["seconds"] > 0
 
 
 def test_what_is_missing_is_graded_without_a_child():
     """A submission that lacks a file is the student's matter: an outcome, no fault."""
-    answer = json.loads(grade_task(task(take(KIT / "docs", "22"))))
+    answer = json.loads(grade_task(task_of(take(KIT / "docs", "22"))))
     assert answer["outcome"]["verdict"] == "missing-file"
 
 
@@ -71,7 +63,7 @@ def test_what_is_missing_is_graded_without_a_child():
 )
 def test_a_grader_that_may_not_judge_says_so(other, told):
     """Weaker isolation, another version of the kit, its own error: a fault of the grader, with the place and no trace."""
-    fault = json.loads(grade_task(task(broken(), **other)))["fault"]
+    fault = json.loads(grade_task(task_of(broken())._replace(**other)))["fault"]
     assert told in fault
     assert "\n" not in fault
 
@@ -83,13 +75,13 @@ def test_a_machine_without_room_says_what_the_system_said(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(worker, "grade_handin", full)
-    assert "No space left on device" in json.loads(grade_task(task(broken())))["fault"]
+    assert "No space left on device" in json.loads(grade_task(task_of(broken())))["fault"]
 
 
 def test_a_crew_does_what_it_is_given():
     """Tasks beyond the number of processes wait, each gets its own answer, and the processes are used again."""
     with LocalCrew(2) as crew:
-        futures = [crew.submit(task(handin)) for handin in [broken(), take(KIT / "docs", "22")] * 3]
+        futures = [crew.submit(task_of(handin)) for handin in [broken(), take(KIT / "docs", "22")] * 3]
         verdicts = [json.loads(future.result())["outcome"]["verdict"] for future in futures]
         workers = len({process.pid for process in psutil.Process().children()})
     assert verdicts == ["syntax-error", "missing-file"] * 3
@@ -100,19 +92,19 @@ def test_a_crew_does_what_it_is_given():
 def test_a_process_that_is_lost_takes_one_task_with_it():
     """Killed in the middle, as for want of memory: its task is lost, its children are gone, the next task is done."""
     with LocalCrew(1) as crew:
-        lost = crew.submit(task(broken(ENDLESS)))
+        lost = crew.submit(task_of(broken(ENDLESS)))
         children = wait_for_a_child()
         psutil.Process().children()[0].kill()
         with pytest.raises(WorkerLostError, match="ended before"):
             lost.result()
         psutil.wait_procs(children)
-        assert json.loads(crew.submit(task(broken())).result())["outcome"]["verdict"] == "syntax-error"
+        assert json.loads(crew.submit(task_of(broken())).result())["outcome"]["verdict"] == "syntax-error"
 
 
 def test_leaving_a_crew_stops_what_runs():
     """An endless loop is being graded: it ends, and with it every process; nobody waits for its limits."""
     with pytest.raises(KeyboardInterrupt), LocalCrew(2) as crew:
-        running = [crew.submit(task(broken(ENDLESS + b"#%d" % number))) for number in range(5)]
+        running = [crew.submit(task_of(broken(ENDLESS + b"#%d" % number))) for number in range(5)]
         wait_for_a_child()
         raise KeyboardInterrupt
     assert processes() == []
@@ -123,7 +115,7 @@ def test_a_process_ends_with_the_grader():
     """The line closes when the grader is killed; the process does not outlive it, and was not its group's."""
     program = (
         "from grader.crew import LocalCrew; from tests.test_grader_crew import *\n"
-        "crew = LocalCrew(1); crew.submit(task(broken(ENDLESS)))\n"
+        "crew = LocalCrew(1); crew.submit(task_of(broken(ENDLESS)))\n"
         "print(*[each.pid for each in wait_for_a_child()], flush=True)\n"
         "import signal; signal.pause()"
     )
