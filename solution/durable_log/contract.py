@@ -23,7 +23,7 @@ GENESIS = "0" * 64
 """The `previous_hash` of a session's first event."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One event as it was stored. Its fields, in this order, are the keys of its line (docs/formats-durable.md).
 
     `sequence` counts from 1 and is the only order; `occurred_at` (UTC, RFC 3339, microseconds) and the ids of cause

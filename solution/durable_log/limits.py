@@ -29,6 +29,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         if min(self.record_bytes, self.line_bytes, self.depth, self.segment_bytes, self.waiting) < 1:
             raise ValueError("limits: each is at least 1; leave out those that you do not mean to set")
         if self.line_bytes < self.record_bytes:
-            raise ValueError("limits: line_bytes is below record_bytes, so a log could not be read back; raise it")
+            raise ValueError(
+                "limits: line_bytes is below record_bytes, so a log could not be read back; raise it"
+            )
         if self.depth > 200:
             raise ValueError("limits: depth is over 200, deeper than every JSON reader bears; lower it")

@@ -23,13 +23,14 @@ from .lock import SessionLock
 from .metrics import Alert, Metrics
 from .opening import OnTorn, Opened, open_for_appends
 from .placing import Request
-from .record import Head, encode_data, same_data
+from .record import Head, encode_data, encode_text, same_data
 from .secrets import SecretPolicy, redact
 from .session_folder import SessionFolder, open_session_folder
 from .verification import verify_session
 from .writer import WhenFull, Writer
 
 _POLL_SECONDS = 0.05
+_MOST_TYPES = 1000
 
 
 class DurableLog:
@@ -54,8 +55,9 @@ class DurableLog:
         self.folder = folder
         self.metrics = metrics
         self._loop = get_running_loop()
-        self._new_future = self._loop.create_future
         self._limits = limits
+        self._depth = limits.depth
+        self._types: dict[str, tuple[str, bytes]] = {}
         self._lock = lock
         self._secrets = secrets
         self._schemas = schemas
@@ -69,6 +71,7 @@ class DurableLog:
             when_full=when_full,
             metrics=metrics,
         )
+        self._submit = self._writer.submit
         lock.in_child = self._writer.disown
 
     @classmethod
@@ -168,44 +171,35 @@ class DurableLog:
             raise RuntimeError(
                 f"{self.folder.path}: belongs to another event loop; open the session once in each"
             )
-        future = self._new_future()
+        future: asyncio.Future[Event] = asyncio.Future(loop=self._loop)
         called_at = time.time_ns()
         try:
+            name, type_json = self._types.get(type) or self._new_type(type)
             if event_id is not None or causation_id is not None or correlation_id is not None:
                 _check_ids(event_id, causation_id, correlation_id)
-            raw, copy = self._captured(type, data)
-            self._writer.submit(
-                Request(
-                    future=future,
-                    called_at=called_at,
-                    v=SCHEMA_VERSION if self._schemas is None else self._schemas.check(type, copy),
-                    type=type,
-                    raw=raw,
-                    copy=copy,
-                    event_id=event_id,
-                    expected_version=expected_version,
-                    causation_id=causation_id,
-                    correlation_id=correlation_id,
-                )
-            )
+            raw, copy = encode_data(data, self._depth)
+            safe = self._secrets(copy)
+            if safe is not copy:
+                raw, copy = encode_data(safe, self._depth)
+            v = SCHEMA_VERSION if self._schemas is None else self._schemas.check(name, copy)
+            given = (event_id, expected_version, causation_id, correlation_id)
+            self._submit(Request(future, called_at, v, name, type_json, raw, copy, *given))
         except (DurableLogError, OSError) as error:
             self._count(error)
             if not future.done():
                 future.set_exception(error)
         return future
 
-    def _captured(self, type_: str, data: Any) -> tuple[bytes, Any]:
-        """Take type and data as they are now, and as they may be stored. Raises: RefusedError."""
-        if type_.__class__ is not str or not type_ or len(type_) > LONGEST_ID or type_ != type_.strip():
+    def _new_type(self, type_: str) -> tuple[str, bytes]:
+        """Check a type that is met for the first time. Raises: RefusedError."""
+        if type(type_) is not str or not type_ or len(type_) > LONGEST_ID or type_ != type_.strip():
             raise RefusedError(
                 f"type: is not 1 to {LONGEST_ID} characters without white space around them; give the event a name"
             )
-        raw, copy = encode_data(data, self._limits.depth)
-        if self._secrets.may_hold(raw.decode()):
-            safe = self._secrets(copy)
-            if safe is not copy:
-                return encode_data(safe, self._limits.depth)
-        return raw, copy
+        found = type_, encode_text(type_)
+        if len(self._types) < _MOST_TYPES:
+            self._types[type_] = found
+        return found
 
     def _same(self, stored: Any, given: Any) -> bool:
         """Say whether data are the same, as read and as captured, though an encryption never gives the same twice."""

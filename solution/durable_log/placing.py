@@ -17,13 +17,12 @@ import msgspec
 
 from .contract import Event
 from .errors import ConflictError, IdReusedError, LimitError
-from .record import Head, encode_line, encode_text
+from .record import NULL, Head, encode_text, line_form, seal
 
 _MADE_BY_A_WRITER = re.compile(r"[0-9a-f]{16}-([1-9][0-9]{0,17})")
-_MOST_REMEMBERED_TYPES = 1000
 
 
-class Request(msgspec.Struct, kw_only=True):
+class Request(msgspec.Struct, gc=False):
     """One append from its call to its answer.
 
     `raw` is the data's serialisation and `copy` what it decodes to; `called_at` is in nanoseconds since 1970. Placing
@@ -34,6 +33,7 @@ class Request(msgspec.Struct, kw_only=True):
     called_at: int
     v: int = 1
     type: str = ""
+    type_json: bytes = b""
     raw: bytes = b""
     copy: Any = None
     event_id: str | None = None
@@ -44,22 +44,6 @@ class Request(msgspec.Struct, kw_only=True):
     event: Event | None = None
 
 
-class Stamp:
-    """The time of a call as text; the part that changes once a second is kept."""
-
-    def __init__(self) -> None:
-        self._second = -1
-        self._text = ""
-
-    def text(self, nanoseconds: int) -> str:
-        """Return UTC with microseconds, as `occurred_at` has it."""
-        second, rest = divmod(nanoseconds // 1000, 1_000_000)
-        if second != self._second:
-            self._second = second
-            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._text}.{rest:06d}Z"
-
-
 class Placer:
     """The end of the log as the next append sees it. `ids` are the callers' own of the active segment."""
 
@@ -68,6 +52,7 @@ class Placer:
         session: str,
         head: Head,
         ids: dict[str, int],
+        *,
         record_bytes: int,
         find_event: Callable[[str, int | None], Event | None],
         same: Callable[[Any, Any], bool],
@@ -82,51 +67,49 @@ class Placer:
             find_event: gives the stored event with an id, looked for at a sequence or, for None, everywhere else.
             same: whether two events' data are the same, however they were stored.
         """
-        self.head = head
-        self.ids = ids
         self.session = session
-        self._session_bytes = session.encode()
+        self.ids = ids
+        self._sequence, self._hash = head.sequence, head.hash
+        self._form = line_form(session)
         self._opening = os.urandom(8).hex()
         self._record_bytes = record_bytes
         self._find_event = find_event
         self._same = same
-        self._stamp = Stamp()
-        self._types: dict[str, bytes] = {}
+        self._second = ""
+        self._second_text = ""
 
     def place(self, request: Request) -> None:
         """Give the request its line and event, or the event that is there under its id.
 
         Raises: ConflictError, IdReusedError, LimitError; nothing has changed then.
         """
-        sequence, previous_hash = self.head.sequence, self.head.hash
         event_id = request.event_id
         if event_id is not None and self._place_repeat(request, event_id):
             return
+        sequence, previous = self._sequence, self._hash
         if request.expected_version is not None and request.expected_version != sequence:
             raise ConflictError(self.session, request.expected_version, sequence)
         sequence += 1
-        occurred_at = self._stamp.text(request.called_at)
-        made = event_id is None
         name = event_id or f"{self._opening}-{sequence}"
-        line, digest = encode_line(
-            (
-                request.v,
-                self._session_bytes,
-                sequence,
-                b'"%b"' % name.encode() if made else encode_text(name),
-                self._types.get(request.type) or self._type(request.type),
-                request.raw,
-                occurred_at.encode(),
-                b"null" if request.causation_id is None else encode_text(request.causation_id),
-                b"null" if request.correlation_id is None else encode_text(request.correlation_id),
-                previous_hash.encode(),
-            )
+        digits = str(request.called_at)
+        if digits[:-9] != self._second:
+            self._next_second(digits[:-9])
+        occurred_at = f"{self._second_text}{digits[-9:-3]}Z"
+        cause, correlation = request.causation_id, request.correlation_id
+        head = self._form % (
+            request.v,
+            sequence,
+            f'"{name}"'.encode() if event_id is None else encode_text(event_id),
+            request.type_json,
+            request.raw,
+            occurred_at.encode(),
+            NULL if cause is None else encode_text(cause),
+            NULL if correlation is None else encode_text(correlation),
+            previous.encode(),
         )
+        line, digest = seal(head)
         if len(line) > self._record_bytes:
-            raise LimitError(
-                f"{self.session}: the record has {len(line)} bytes, over the limit of {self._record_bytes}; store "
-                "large content once, among the blobs, and append its reference"
-            )
+            raise self._too_long(len(line))
         request.line = line
         request.event = Event(
             v=request.v,
@@ -136,28 +119,32 @@ class Placer:
             type=request.type,
             data=request.copy,
             occurred_at=occurred_at,
-            causation_id=request.causation_id,
-            correlation_id=request.correlation_id,
-            previous_hash=previous_hash,
+            causation_id=cause,
+            correlation_id=correlation,
+            previous_hash=previous,
             event_hash=digest,
         )
-        self.head = Head(sequence, digest)
-        if not made:
-            self.ids[name] = sequence
+        self._sequence, self._hash = sequence, digest
+        if event_id is not None:
+            self.ids[event_id] = sequence
+
+    def _next_second(self, second: str) -> None:
+        self._second = second
+        self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(int(second)))
+
+    def _too_long(self, size: int) -> LimitError:
+        return LimitError(
+            f"{self.session}: the record has {size} bytes, over the limit of {self._record_bytes}; store large content "
+            "once, among the blobs, and append its reference"
+        )
 
     def go_back(self, head: Head, requests: Iterable[Request]) -> None:
         """Forget what was placed behind `head`: these requests will be placed again."""
-        self.head = head
+        self._sequence, self._hash = head.sequence, head.hash
         for request in requests:
             if request.line and request.event_id is not None:
                 self.ids.pop(request.event_id, None)
             request.line, request.event = b"", None
-
-    def _type(self, type_: str) -> bytes:
-        encoded = encode_text(type_)
-        if len(self._types) < _MOST_REMEMBERED_TYPES:
-            self._types[type_] = encoded
-        return encoded
 
     def _place_repeat(self, request: Request, event_id: str) -> bool:
         """Answer with the event that has this id already. Raises: IdReusedError when it is another event."""

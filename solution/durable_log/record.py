@@ -5,10 +5,10 @@ Everything here is pure: values in, bytes out. Files and order live in `reading`
 
 from __future__ import annotations
 
-import hashlib
 import json
 import marshal
 import re
+from hashlib import sha256
 from itertools import cycle
 from typing import Any
 
@@ -21,15 +21,11 @@ encode_value = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode_value = msgspec.json.Decoder().decode
 
+NULL = b"null"
 _HASH_KEY = b',"event_hash":"'
 UNHASHED_BYTES = len(_HASH_KEY) + 64 + len(b'"}')
 """The bytes at a line's end, without its newline, that its hash is not over."""
 
-_HEAD = (
-    b'{"v":%d,"session":"%b","sequence":%d,"event_id":%b,"type":%b,"data":%b,'
-    b'"occurred_at":"%b","causation_id":%b,"correlation_id":%b,"previous_hash":"%b"'
-)
-_LINE = b'%b,"event_hash":"%b"}\n'
 _SURROGATE = re.compile("([\ud800-\udfff])")
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
@@ -51,9 +47,8 @@ def encode_data(data: Any, depth: int) -> tuple[bytes, Any]:
     Raises: RefusedError for what JSON would alter, LimitError for more than `depth` levels of brackets.
     """
     try:
-        marshal.dumps(
-            data, 0
-        )  # marshal knows the exact built-in types alone: it refuses what == would let pass
+        # marshal knows the exact built-in types alone, so it refuses the subclasses that == lets pass.
+        marshal.dumps(data)
         raw, copy = _round_trip(data)
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
         raise RefusedError(
@@ -103,15 +98,22 @@ def _escaped(value: Any) -> bytes:
     return encode_value(value)
 
 
-def encode_line(fields: tuple[int | bytes, ...]) -> tuple[bytes, str]:
-    """Return the line, newline included, and its hash.
+def line_form(session: str) -> bytes:
+    """Return what becomes a line of this session, up to its hash, when the fields behind the session are put in by `%`.
 
-    `fields` are an event's but the last, in their order: numbers as they are, texts and data serialised, and session,
-    `occurred_at` and `previous_hash`, which hold nothing to escape, without their quotes.
+    They are v, sequence, event_id, type, data, occurred_at, causation_id, correlation_id and previous_hash: serialised,
+    but for the numbers, and for time and hash, which hold nothing to escape and stand without quotes.
     """
-    head = _HEAD % fields
-    digest = hashlib.sha256(head).hexdigest()
-    return _LINE % (head, digest.encode()), digest
+    return (
+        f'{{"v":%d,"session":"{session}","sequence":%d,"event_id":%b,"type":%b,"data":%b,'
+        '"occurred_at":"%b","causation_id":%b,"correlation_id":%b,"previous_hash":"%b"'
+    ).encode()
+
+
+def seal(head: bytes) -> tuple[bytes, str]:
+    """Return the whole line, newline included, that begins with `head`, and its hash."""
+    digest = sha256(head).hexdigest()
+    return b'%b,"event_hash":"%b"}\n' % (head, digest.encode()), digest
 
 
 def encode_event(event: Event) -> bytes:
@@ -132,7 +134,7 @@ def same_data(one: Any, other: Any) -> bool:
 
 def hash_of(line: bytes) -> str:
     """Return the hash that a line, without its newline, has to carry."""
-    return hashlib.sha256(line[:-UNHASHED_BYTES]).hexdigest()
+    return sha256(line[:-UNHASHED_BYTES]).hexdigest()
 
 
 def as_event(value: Any) -> Event:

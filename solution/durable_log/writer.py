@@ -34,7 +34,7 @@ BRIEF_SECONDS = 0.001
 
 _SPELL_SECONDS = 0.005
 _MOST_ON_THE_SPOT = 31
-MARK_EVERY = 256
+_MARK_EVERY = 256
 
 WhenFull = Literal["wait", "refuse"]
 
@@ -68,9 +68,19 @@ class Writer:
         self._segments = opened.segments
         self._file = opened.file
         self._marks = opened.marks
-        self._placer = Placer(session, opened.head, opened.ids, limits.record_bytes, self.find_event, same)
+        self._marked = opened.marks[-1].head.sequence
+        self._placer = Placer(
+            session,
+            opened.head,
+            opened.ids,
+            record_bytes=limits.record_bytes,
+            find_event=self.find_event,
+            same=same,
+        )
         self._durability = durability
         self._most_at_once = 1 if durability == "fsync" else limits.waiting
+        self._most_waiting = limits.waiting
+        self._segment_bytes = limits.segment_bytes
         self._limits = limits
         self._when_full = when_full
         self._metrics = metrics
@@ -88,7 +98,7 @@ class Writer:
     def submit(self, request: Request) -> None:
         """Place an append and see to its answer. Raises: what `Placer.place` raises, QueueFullError, LogClosedError."""
         queue = self._queue
-        if len(queue) >= self._limits.waiting:
+        if len(queue) >= self._most_waiting:
             self._make_room()
         if self.closed_because:
             raise self._closed_error()
@@ -160,11 +170,11 @@ class Writer:
         """Write a batch and sync it, if that was declared. May run in the thread. Raises: OSError."""
         if len(batch) == 1:
             lines = batch[0].line
+            if not lines:
+                return
         else:
             self._file.check()
             lines = b"".join([request.line for request in batch])
-        if not lines:
-            return
         try:
             self._file.write(lines)
         except OSError:
@@ -190,25 +200,26 @@ class Writer:
         if error is not None:
             self._failed(batch, error)
             return
-        size = 0
+        size, last = 0, None
         for request in batch:
-            size += len(request.line)
-            future = request.future
-            if not future.done():  # somebody may have stopped waiting; the event is there all the same
-                future.set_result(request.event)  # type: ignore[arg-type]
-        if size:
-            self._remember(batch)
+            if request.line:
+                size += len(request.line)
+                last = request.event
+            if (
+                not request.future.done()
+            ):  # somebody may have stopped waiting; the event is there all the same
+                request.future.set_result(request.event)  # type: ignore[arg-type]
+        if last is not None:
+            self.committed = Head(last.sequence, last.event_hash)
             self._metrics.stored(len(batch), size, time.time_ns() - batch[0].called_at)
-            if self._file.size >= self._limits.segment_bytes:
+            if last.sequence - self._marked >= _MARK_EVERY:
+                self._mark()
+            if self._file.size >= self._segment_bytes:
                 self._start_rotation()
 
-    def _remember(self, batch: list[Request]) -> None:
-        """Move the committed head, and note now and then where a record begins."""
-        last = next(request.event for request in reversed(batch) if request.line)
-        assert last is not None
-        self.committed = Head(last.sequence, last.event_hash)
-        if last.sequence - self._marks[-1].head.sequence >= MARK_EVERY:
-            self._marks.append(Mark(self.committed, self._file.size))
+    def _mark(self) -> None:
+        self._marked = self.committed.sequence
+        self._marks.append(Mark(self.committed, self._file.size))
 
     # --- When the disk says no ---
 
@@ -333,7 +344,7 @@ class Writer:
     def _rotate(self, head: Head) -> ActiveFile:
         with self._file.path.open("rb") as lines:
             digest = hashlib.file_digest(lines, "sha256").hexdigest()
-        self._segments.rotate(head, self._file.size, digest)
+        self._segments.rotate(head, self._file.size, digest, named=bool(self._placer.ids))
         return ActiveFile(self._segments.active, 0)
 
     def _rotated(self, done: Future[ActiveFile]) -> None:
@@ -345,7 +356,8 @@ class Writer:
         self._file.close()
         self._file = done.result()
         self._metrics.rotations += 1
-        self._marks[:] = [Mark(self.committed, 0)]
+        self._marks.clear()
+        self._mark()
         placed = [request.event for request in self._queue if request.line and request.event_id]
         self._placer.ids.clear()
         self._placer.ids.update({event.event_id: event.sequence for event in placed if event})
