@@ -263,6 +263,12 @@ def gate_command(lesson: str, tests: Path | None = None) -> list[str]:
     return [*_STATELAB, "gate", "--lesson", lesson, *own, "--json"]
 
 
+def grade_command(lesson: str, submissions: Path, out: Path, language: str) -> list[str]:
+    """Return the command line that grades the kit's own samples, which may be run where nothing isolates, too."""
+    where = ("--lesson", lesson, "--out", str(out), "--lang", language)
+    return [*_STATELAB, "grade", str(submissions), *where, "--allow-unsandboxed"]
+
+
 def example_tests() -> Path:
     """Return the file with the worked example of a learner's own test; it is the kit's, and nobody edits it."""
     return workspace.kit_root() / "assets" / "my-tests" / "test_my_store.py"
