@@ -63,9 +63,10 @@ class Session:
         self.segments.active.write_bytes(self.lines)
         self.segments.active.chmod(0o600)
 
-    def rotate(self) -> None:
+    def rotate(self, *, named: bool = True) -> None:
         """Close the active segment."""
-        self.segments.rotate(self.head, len(self.lines), hashlib.sha256(self.lines).hexdigest())
+        digest = hashlib.sha256(self.lines).hexdigest()
+        self.segments.rotate(self.head, len(self.lines), digest, named=named)
         self.lines = b""
 
     async def append(self, type: str, data: Any, *, event_id: str = "") -> Event:  # noqa: A002

@@ -247,6 +247,16 @@ def test_an_event_s_line_is_read_alone(session: Session, compressed: bool) -> No
             session.segments.line(absent)
 
 
+def test_a_segment_without_callers_ids_needs_no_index(tmp_path: Path) -> None:
+    """A writer's own ids tell their sequence: ten million such events cost nothing to look through."""
+    session = Session(tmp_path)
+    session.write(3)
+    session.rotate(named=False)
+
+    assert session.segments.find("id-1") is None
+    assert not list(session.folder.path.glob("*.index"))
+
+
 IDS = ("é", "e\u0301", 'a"b', "a\\", "\n", "\u2028", "\x00", "😀", "\ud83d", "a,b", '","event_id":"x"', " ")
 
 

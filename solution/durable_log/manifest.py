@@ -20,6 +20,7 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A segment that no append will touch again: events `first` to `last`, both included.
 
     `bytes` and `sha256` are of its lines, whether they are stored compressed or not; `head` is the last one's hash.
+    `named` says whether callers gave ids to events of it: where none did, no id has to be looked up.
     """
 
     first: int
@@ -27,6 +28,7 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     bytes: int
     sha256: str
     head: str
+    named: bool
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -113,10 +113,10 @@ class Segments:
 
     # --- Changes, each one replacement of the manifest ---
 
-    def rotate(self, head: Head, size: int, sha256: str) -> None:
+    def rotate(self, head: Head, size: int, sha256: str, *, named: bool = True) -> None:
         """Close the active segment at `head`; its `size` in bytes and `sha256` are of all its lines.
 
-        The lines are synced first: the manifest never promises what a power cut could take.
+        `named` says whether a caller gave one of its events an id; True costs an index once ids are looked up. The lines are synced first: the manifest never promises what a power cut could take.
 
         Raises: CorruptLogError when the file is not of that size; OSError, after which the log must be closed: whether
         the manifest on the disk is the new one is not known until it is opened again.
@@ -126,7 +126,9 @@ class Segments:
         if (found := self.active.stat().st_size) != size:
             raise CorruptLogError(str(self.active), f"has {found} bytes, and {size} were written")
         first = self.before.sequence + 1
-        closed = Closed(first=first, last=head.sequence, bytes=size, sha256=sha256, head=head.hash)
+        closed = Closed(
+            first=first, last=head.sequence, bytes=size, sha256=sha256, head=head.hash, named=named
+        )
         sync_file(self.active)
         self._replace(closed=(*self.closed, closed), head=head)
 
@@ -175,14 +177,14 @@ class Segments:
     # --- Finding one event ---
 
     def find(self, event_id: str) -> int | None:
-        """Return the sequence of the event with this id in a closed segment, None when none has it.
+        """Return the sequence of the event to which a caller gave this id, in a closed segment; None when none has it.
 
         The answer is read from the segment itself; an index that is missing or damaged is made anew. Ids of events
         that retention removed are forgotten. Raises: CorruptLogError, OSError.
         """
         stored_id = encode_text(event_id)
         wanted = fingerprint(stored_id)
-        for file in reversed(self.files()[:-1]):
+        for file in reversed(self._named()):
             index = self._index(file)
             for ordinal in index.ordinals(wanted):
                 if index.stored_id(file, ordinal) == stored_id:
@@ -219,8 +221,11 @@ class Segments:
 
     def index(self) -> None:
         """Make the indexes that are missing, so that no `find` has to. May run in a thread beside appends."""
-        for file in self.files()[:-1]:
+        for file in self._named():
             self._index(file)
+
+    def _named(self) -> list[SegmentFile]:
+        return [file for file in self.files() if file.closed and file.closed.named]
 
     def _index(self, file: SegmentFile) -> SegmentIndex:
         assert file.closed is not None
