@@ -42,16 +42,14 @@ def back_up(folder: SessionFolder, target: str | os.PathLike[str], *, hard_links
     its copy is not sound; OSError. Then there is no `target`.
     """
     place = Path(target).expanduser().absolute()
-    with _new_folder(place) as copy:
+    while True:
         segments = Segments.look(folder)
-        *closed, active = segments.files()
-        for file in closed:
-            _take_segment(file, copy, hard_links=hard_links)
-        head = _take_active(active, folder.session, copy)
-        # Blobs last: whatever a copied event refers to was stored before it.
-        _take_all(_blobs(folder), copy / "blobs", hard_links=hard_links)
-        _take_all(_checkpoints(folder, head), copy / "checkpoints", hard_links=False)
-        return _finish(segments, head, copy)
+        try:
+            return _copy(segments, place, hard_links=hard_links)
+        except CorruptLogError:
+            # A retention beside us may have removed what we were about to copy; only then is it no damage.
+            if Segments.look(folder).base == segments.base:
+                raise
 
 
 def restore(backup: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> SessionFolder:
@@ -63,10 +61,26 @@ def restore(backup: str | os.PathLike[str], root: str | os.PathLike[str] | None)
     backup is not sound; UnknownVersionError; OSError. Then there is no session.
     """
     source = Path(backup).expanduser().absolute()
-    manifest = read_sealed(source / "manifest.json", Manifest, MANIFEST_VERSION, MOST_BYTES)
+    try:
+        manifest = read_sealed(source / "manifest.json", Manifest, MANIFEST_VERSION, MOST_BYTES)
+    except FileNotFoundError:
+        raise PlaceError(f"{source}: is no backup: it holds no manifest.json; check the path") from None
     place = open_root(root, manifest.session)
     back_up(SessionFolder(source, manifest.session), place)
     return SessionFolder(place, manifest.session)
+
+
+def _copy(segments: Segments, place: Path, *, hard_links: bool) -> Report:
+    folder = segments.folder
+    *closed, active = segments.files()
+    with _new_folder(place) as copy:
+        for file in closed:
+            _take_segment(file, copy, hard_links=hard_links)
+        head = _take_active(active, folder.session, copy)
+        # Blobs last: whatever a copied event refers to was stored before it.
+        _take_all(_blobs(folder), copy / "blobs", hard_links=hard_links)
+        _take_all(_checkpoints(folder, head), copy / "checkpoints", hard_links=False)
+        return _finish(segments, head, copy)
 
 
 def _finish(segments: Segments, head: Head, copy: Path) -> Report:
