@@ -74,7 +74,7 @@ class _Choice:
         return given is not None and self._source.read(entry.name, MAX_FILE_BYTES) == given
 
     def _leave(self, entry: Entry, known: str) -> None:
-        if len(self._left_out) >= MAX_LISTED:
+        if len(self._left_out) >= MAX_LISTED and entry.why != "too-many":
             self._unlisted += 1
             return
         why = entry.why
