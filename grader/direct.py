@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from grader import tree
 from grader.child import host
-from grader.lab import Cancelled, Event, Handle, Lab, Store, rebuild_error
+from grader.interface import read_interface
+from grader.lab import Cancelled, Event, Handle, Lab, Store, as_told, rebuild_error
 from grader.work_folder import MAX_FILE_BYTES
 from labkit.faults import file_layer
 
@@ -56,6 +57,7 @@ class DirectLab:
         self.folder = folder
         self.draw = draw
         self._package = package
+        self.interface = read_interface({file.name: file.read_bytes() for file in package.glob("*.py")})
         self._load()
 
     def _load(self) -> None:
@@ -101,7 +103,8 @@ class DirectLab:
         namespace: dict[str, Any] = {"__name__": "scenario"}
         exec(compile(source, "<scenario>", "exec"), namespace)  # noqa: S102 - the suite's own text
         with self._border.crossed():
-            return host.plain(await namespace["scenario"](self._lesson, self.folder, _copied(given)))
+            told = host.plain(await namespace["scenario"](self._lesson, self.folder, _copied(given)))
+        return as_told(told)
 
     def close(self) -> None:
         """Forget the student's modules and whatever was never awaited."""

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, NoReturn
 
 from grader import tree
-from grader.bench import BENCHES
+from grader.bench import BENCHES, Bench
 from grader.channel import ChildLost
 from grader.intake import take
 from grader.lab import StudentError, is_students
@@ -61,21 +61,33 @@ def grade_handin(
     """
     seed = seed or secrets.token_hex(8)
     rung = strongest_rung().name
-    if handin.problem:
-        lost = ChildLost("missing-file", handin.problem)
+    bench = BENCHES[handin.lesson]
+    lost = _not_to_be_run(handin, bench)
+    if lost:
         findings = [Finding(check.id, "fail", lost.reason, _explain(lost)) for check in checks]
     else:
         try:
-            bench = BENCHES[handin.lesson]
             with open_box(settings.limits_of(handin.lesson), bench.programs()) as box:
                 bench.lay_down(handin, box.code)
-                children = Children(box, handin.package, bench.host)
+                children = Children(box, handin.package, bench.host, bench.interface(handin.files))
                 findings = asyncio.run(Run(children, seed, tell, bench.lab).all(checks))
         except OSError as error:  # no room for a box: the grader's fault, and nobody's mark
             findings = [_grader_error(check, error) for check in checks]
     return rung, conclude(handin.lesson, seed, checks, findings, settings)
 
 
+def _not_to_be_run(handin: Handin, bench: Bench) -> ChildLost | None:
+    """Say why nothing of a submission is run: a file is missing, or its source lacks what is called."""
+    if handin.problem:
+        return ChildLost("missing-file", handin.problem)
+    problem = bench.interface(handin.files).problem
+    return ChildLost("import-error", problem, _AS_GIVEN) if problem else None
+
+
+_AS_GIVEN = Text(
+    "保留课程给出的类名、方法名和参数。",
+    "Keep the names of classes and methods, and the arguments, that the lesson gives.",
+)
 _MEASURED_EACH_SECONDS = 0.2
 
 
@@ -181,18 +193,10 @@ def _sort_out(check: Check, error: Exception) -> Finding:
         return Finding(check.id, "fail", "memory", REASONS["memory"], place)
     if isinstance(error, CheckFailed):
         return Finding(check.id, "fail", "fail", error.message, place)
-    if isinstance(error, MissingFile):
-        return Finding(
-            check.id,
-            "fail",
-            "fail",
-            Text(f"{_rules(check)}：应有的文件不在", f"{_rules(check)}: a file that is due is not there"),
-            place,
-        )
-    if isinstance(error, OddFileError):
-        return Finding(
-            check.id, "fail", "fail", Text(f"{_rules(check)}：{error}", f"{_rules(check)}: {error}"), place
-        )
+    if isinstance(error, OddFileError | MissingFile):
+        text = _not_as_due(error)
+        message = Text(f"{_rules(check)}：{text.zh}", f"{_rules(check)}: {text.en}")
+        return Finding(check.id, "fail", "fail", message, place)
     if is_students(error):
         found = show_error(error)
         message = Text(
@@ -201,6 +205,12 @@ def _sort_out(check: Check, error: Exception) -> Finding:
         )
         return Finding(check.id, "fail", "fail", message, place)
     return _grader_error(check, error)
+
+
+def _not_as_due(error: OddFileError | MissingFile) -> Text:
+    if isinstance(error, MissingFile):
+        return Text("应有的文件不在", "a file that is due is not there")
+    return Text(str(error), str(error))
 
 
 def _contexts(error: BaseException) -> list[BaseException]:

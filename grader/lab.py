@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
+    from grader.interface import Interface
+
     Rule = Mapping[str, object]
     """One fault, see `labkit/faults/file_layer.py`: {"op": "write", "nth": 1, "do": "ENOSPC"}."""
 
@@ -74,6 +76,32 @@ class StudentError(Exception):
         super().__init__(f"{name}: {text}" if text else name)
         self.name = name
         self.text = text
+
+
+class Told(dict[str, Any]):
+    """A JSON object that the student's code wrote or gave: what it lacks is that code's fault, and not a check's."""
+
+    def __missing__(self, key: object) -> Any:
+        """Refuse a key that is not there."""
+        raise StudentError("KeyError", f"{key!r}")
+
+
+class ToldList(list[Any]):
+    """A JSON array of the same origin."""
+
+    def __getitem__(self, at: Any) -> Any:
+        """Refuse a place that is not there."""
+        try:
+            return super().__getitem__(at)
+        except IndexError:
+            raise StudentError("IndexError", f"{at!r}") from None
+
+
+def as_told(value: Any) -> Any:
+    """Give plain JSON as what the student's code told."""
+    if isinstance(value, dict):
+        return Told({name: as_told(inner) for name, inner in value.items()})
+    return ToldList(map(as_told, value)) if isinstance(value, list) else value
 
 
 STUDENT_ERRORS: tuple[type[Exception], ...] = (
@@ -156,6 +184,7 @@ class Lab(Protocol):
 
     folder: Path
     draw: Random
+    interface: Interface  # read from the source, not told by the child
 
     def store(self, name: str = ...) -> Store:
         """Open a new instance of the student's store on the file `name` (may hold `/`) of the folder."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader import rungs, sandbox, tree
 from grader.channel import Allowance, Channel, ChildLost
-from grader.lab import Event, rebuild_error
+from grader.interface import Interface
+from grader.lab import Event, as_told, rebuild_error
 from grader.suites.check import Text
 from grader.work_folder import MAX_FILE_BYTES
 
@@ -30,8 +31,11 @@ class Children:
     `out_of_play` is set once nothing more can be learnt: the code does not load, cheated, or used up its time.
     """
 
-    def __init__(self, box: Box, package: str, host: Path = rungs.HOST) -> None:
+    def __init__(
+        self, box: Box, package: str, host: Path = rungs.HOST, interface: Interface | None = None
+    ) -> None:
         self.box = box
+        self.interface = interface or Interface({})
         self._host = host
         self.allowance = Allowance()
         self.out_of_play: ChildLost | None = None
@@ -143,6 +147,7 @@ class PipedLab:
     ) -> None:
         self.folder = children.box.place.work / folder.name
         self.draw = draw
+        self.interface = children.interface
         self._root = folder.parent
         self._children = children
         self._channel = channel
@@ -207,7 +212,7 @@ class PipedLab:
             folder=str(self.folder),
             given=given,
         )
-        return value_of(self._channel, await answer, object)
+        return as_told(value_of(self._channel, await answer, object))
 
 
 class PipedStore:

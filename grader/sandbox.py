@@ -165,8 +165,8 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
         if place.user is not None:
             os.chown(place.work, place.user, place.user)
         mount = None
-        if can_mount():
-            mount = work_mount.mount(place.work, limits.work_mib, place.user)
+        if way := way_to_mount():
+            mount = work_mount.mount(place.work, limits.work_mib, place.user, way)
             at_the_end.callback(mount.close)
         box = Box(place, rung, limits, _tasks_of(place.user), mount)
         _open.add(box)
@@ -178,8 +178,12 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
 
 
 @functools.cache
-def can_mount() -> bool:
-    """Say whether a child starts on the strongest rung in a work folder of its own size. Asked once a run."""
+def way_to_mount() -> work_mount.Way | None:
+    """Find out how a child of the strongest rung gets a work folder of its own size, if at all. Asked once a run."""
+    return next((way for way in work_mount.ways() if _starts_in_a_mount(way)), None)
+
+
+def _starts_in_a_mount(way: work_mount.Way) -> bool:
     rung = rungs.strongest_rung()
     root = temporary.make()
     try:
@@ -187,7 +191,7 @@ def can_mount() -> bool:
         (work := root / "work").mkdir()
         (home := root / "home").mkdir()
         user = rung.new_user()
-        mount = work_mount.mount(work, 1, user)
+        mount = work_mount.mount(work, 1, user, way)
         try:
             return rungs.starts(rung, rungs.Place(root, work, home, user), mount.words())
         finally:

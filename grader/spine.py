@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader import tree
 from grader.channel import ChildLost, is_error
-from grader.lab import rebuild_error
+from grader.lab import as_told, rebuild_error
 from grader.proxy import value_of
 from grader.suites.check import Text
 
@@ -206,9 +206,9 @@ def _ran(reply: Any, *, may_die: bool) -> Ran:
         reply["exit"],
         reply["signal"],
         reply["out"],
-        _parsed(reply["out"]),
+        as_told(_parsed(reply["out"])),
         _error(told.get("error")),
-        told.get("value"),
+        as_told(told.get("value")),
         [entry for entry in told.get("log", ()) if isinstance(entry, dict)],
     )
 

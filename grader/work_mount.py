@@ -39,13 +39,32 @@ class WorkMount(NamedTuple):
             os.close(descriptor)
 
 
-def mount(folder: Path, mib: int, user: int | None) -> WorkMount:
+class Way(NamedTuple):
+    """How a mount is made. Among users of its own, a child can make no namespace in which it would be root."""
+
+    own_users: bool
+
+
+def ways() -> list[Way]:
+    """List the ways to mount that this user may have, the best first."""
+    return [Way(own_users=True)] if os.geteuid() else [Way(own_users=True), Way(own_users=False)]
+
+
+def mount(folder: Path, mib: int, user: int | None, way: Way) -> WorkMount:
     """Mount a file system of this size over the folder, for its child's user. Raises: OSError when that is not possible."""
     ours, theirs = socket.socketpair()
     options = f"size={mib}m,nr_inodes={_MAX_NAMES},mode=0755"
     with ours:
         with theirs:
-            command = [*python_command(), str(LAUNCH), "mount", str(theirs.fileno()), str(folder), options]
+            child_user = str(os.geteuid() if user is None else user)
+            words = [
+                str(theirs.fileno()),
+                str(folder),
+                options,
+                child_user,
+                "own" if way.own_users else "same",
+            ]
+            command = [*python_command(), str(LAUNCH), "mount", *words]
             done = subprocess.run(
                 command,
                 pass_fds=(theirs.fileno(),),

@@ -229,7 +229,7 @@ FILLS = """
 """
 
 
-@pytest.mark.skipif(not sandbox.can_mount() and not os.environ.get("CI"), reason="no mounts here")
+@pytest.mark.skipif(not sandbox.way_to_mount() and not os.environ.get("CI"), reason="no mounts here")
 def test_a_work_folder_holds_no_more_than_its_size():
     """The system refuses what is too much, and the grader's own file finds no room: the student's doing."""
 
@@ -245,7 +245,7 @@ def test_a_work_folder_holds_no_more_than_its_size():
     assert "limit: 8 MiB" in lost.seen.en
 
 
-@pytest.mark.skipif(not sandbox.can_mount() and not os.environ.get("CI"), reason="no mounts here")
+@pytest.mark.skipif(not sandbox.way_to_mount() and not os.environ.get("CI"), reason="no mounts here")
 def test_a_work_folder_of_its_own_size_is_in_no_list_of_mounts():
     """Nobody outside sees the mount, and it outlives neither its box nor, since no process holds it, its grader."""
     with box_of(PLAIN) as box:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _DEVICES = [f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom")]
 _SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "etc")
-_MOST_CAPABILITIES = 64
+_MOST_CAPABILITIES, _MOST_DESCRIPTORS = 64, 65_536
 _BY_SIGNAL = 128  # and its number: the exit code that a shell gives
 
 
@@ -61,15 +61,23 @@ kernel = _sibling("kernel")
 # --- a work folder of its own size ---
 
 
-def mount(channel: str, folder: str, options: str) -> None:
-    """Mount, and hand the descriptors over: folder, mounts, and for an ordinary user the users."""
-    user, group = os.geteuid(), os.getegid()
-    kernel.enter_new(kernel.NEW_MOUNTS | (kernel.NEW_USERS if user else 0))
-    if user:  # without root, only who has users of his own may mount
-        kernel.keep_identity(user, group)
+def mount(channel: str, folder: str, options: str, user: str, users: str) -> None:
+    """Mount, and hand the descriptors over: folder, mounts, and users where there are any.
+
+    `user` is who the child will be, `users` whether it is put among users of its own. An ordinary grader may only mount
+    there; where root starts it, the child is kept from making such a namespace itself, in which it would be root.
+    """
+    new, group = kernel.NEW_USERS if users == "own" else 0, os.getegid()
+    if new and os.geteuid() == 0:
+        kernel.keep_identities([0, int(user)], kernel.NEW_MOUNTS | new)
+        kernel.forbid_new_users()
+    else:
+        kernel.enter_new(kernel.NEW_MOUNTS | new)
+        if new:
+            kernel.keep_identity(int(user), group)
     kernel.keep_mounts_here()
     kernel.mount("tmpfs", folder, kernel.NO_SUID | kernel.NO_DEVICES, options)
-    names = [folder, "/proc/self/ns/mnt", *(["/proc/self/ns/user"] if user else [])]
+    names = [folder, "/proc/self/ns/mnt", *(["/proc/self/ns/user"] if new else [])]
     with socket.socket(fileno=int(channel)) as line:
         socket.send_fds(line, [b"!"], [os.open(name, os.O_RDONLY) for name in names])
 
@@ -94,7 +102,7 @@ def enclose(given: str, *command: str) -> NoReturn:
     if first == 0:
         os.close(held)
         gather(alive, settings, command)
-    os.close(alive)
+    hold_only(held)
     os._exit(code_of(os.waitpid(first, 0)[1]))
 
 
@@ -111,6 +119,7 @@ def gather(alive: int, settings: dict[str, Any], command: tuple[str, ...]) -> No
     if child == 0:
         os.close(alive)
         become(settings, command)
+    hold_only()
     while True:
         ended, status = os.wait()
         if ended == child:
@@ -185,6 +194,7 @@ def keep(*command: str) -> NoReturn:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGCHLD})
         os.setsid()
         os.execv(command[0], command)  # noqa: S606 - no shell is meant
+    hold_only()
     code = wait_for(child)
     end_the_rest()
     os._exit(code)
@@ -220,6 +230,12 @@ def children() -> list[int]:
             if int(fields[1]) == os.getpid():
                 found.append(int(path.parent.name))
     return found
+
+
+def hold_only(kept: int = 2) -> None:
+    """Close what was inherited, the child's line before all: its end has to be seen when the child closes it."""
+    os.closerange(3, kept)
+    os.closerange(kept + 1, _MOST_DESCRIPTORS)
 
 
 def code_of(status: int) -> int:

@@ -265,7 +265,7 @@ async def one_runner_at_a_time(lab: SpineLab) -> None:
     due = Text("第二个运行器有回答", "the second runner answers")
     code, second = rule.content(garden, "../seen/code", due), rule.record(garden, "../seen/second")
     rule.same(
-        [code.decode().strip(), second.get("decision"), second.get("reason")],
+        [code.decode("utf-8", "replace").strip(), second.get("decision"), second.get("reason")],
         ["3", "blocked", "runner_active"],
         Text(
             "第二个得到 blocked / runner_active，退出码 3",

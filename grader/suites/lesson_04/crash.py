@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from grader.suites.check import Text
@@ -118,7 +117,7 @@ def _knows(rule: Rule, garden: Garden, task_id: str, ran: Ran) -> None:
         Text("都不是", "it does neither"),
     )
     state, tree = f".loop/tasks/{task_id}/state.json", garden.tree()
-    phase = json.loads(garden.raw(state))["phase"] if state in tree else None
+    phase = rule.record(garden, state)["phase"] if state in tree else None
     true = {
         "claim_exists": phase is None,
         "unsafe_resume": cause == f"phase_{phase}" or (cause == "events_disagree" and phase == "claimed"),

@@ -316,7 +316,7 @@ async def _any_command_line(lab: SpineLab) -> None:
     await garden.write({"../orders/agent": order})
     rule.answers(await garden.run(agent=True), *COMPLETED)
     due = Text("Agent 从标准输入得到任务的目标", "the agent gets the task's goal on its standard input")
-    prompt = rule.content(garden, "../seen/prompt", due).decode()
+    prompt = rule.content(garden, "../seen/prompt", due).decode("utf-8", "replace")
     rule.require(one["goal"] in prompt, due, Text("没有", "it does not"))
     attempt = rule.record(garden, records_of(one["id"])[-1])
     process = attempt["evidence"]["agent_process"]

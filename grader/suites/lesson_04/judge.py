@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from grader.lab import canonical
+from grader.lab import ToldList, as_told, canonical
 from grader.suites.check import Text
 from grader.suites.expect import Trial, show_error
 from grader.work_folder import OddFileError
@@ -119,13 +119,14 @@ class Rule(Trial):
             Text("字段不同", "it has others"),
         )
         assert isinstance(found, dict)
-        times = [content for field, content in found.items() if field.endswith("_at")]
+        record: dict[str, Any] = as_told(found)
+        times = [content for field, content in record.items() if field.endswith("_at")]
         self.require(
             all(isinstance(moment, str) and _TIME.fullmatch(moment) for moment in times),
             Text(f"{shown} 的时间是 UTC，以 Z 结尾", f"the times of {shown} are UTC and end in Z"),
             Text("不是", "they are not"),
         )
-        return found
+        return record
 
     def same(self, found: object, expected: object, what: Text) -> None:
         """Require that two JSON values are the same one."""
@@ -161,12 +162,12 @@ class Rule(Trial):
         found = []
         for number, line in enumerate(lines, start=1):
             try:
-                found.append(json.loads(line))
+                found.append(as_told(json.loads(line)))
             except (ValueError, RecursionError):
                 raise self.failure(whole, Text(f"第 {number} 行不是", f"line {number} is not")) from None
         numbers = [event.get("sequence") for event in found if isinstance(event, dict)]
         self.require(not rest and numbers == list(range(1, len(found) + 1)), whole, Text("不是", "it is not"))
-        return found
+        return ToldList(found)
 
     def torn_is_kept(self, garden: Garden, name: str, offset: int, torn: bytes) -> None:
         """Require that the torn bytes, cut off at this offset, stand in a file of their own."""

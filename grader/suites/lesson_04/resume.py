@@ -196,6 +196,7 @@ async def a_checkpoint_with_a_flaw_is_not_resumed(lab: SpineLab) -> None:
     one = task(lab.draw)
     garden = await claimed(lab, rule, one)
     claim, _, facts, state, _, _ = records_of(one["id"])
+    rule.record(garden, facts)
     cases = []
     for kind, name in (("claim", claim), ("facts", facts), ("state", state)):
         raw = garden.raw(name)
@@ -314,6 +315,7 @@ async def a_log_that_disagrees_is_not_resumed(lab: SpineLab) -> None:
     one = task(lab.draw)
     garden = await claimed(lab, rule, one)
     name, attempt = f".loop/tasks/{one['id']}/events.jsonl", records_of(one["id"])[-1]
+    rule.event_types(garden, one["id"], CLAIMED_EVENTS)
     raw = garden.raw(name)
     lines = raw.splitlines(keepends=True)
     later = event(4, "agent_started", round=1, agent="simulated")
@@ -400,6 +402,7 @@ async def a_phase_that_may_have_begun_is_never_replayed(lab: SpineLab) -> None:
     one = task(lab.draw)
     garden = await claimed(lab, rule, one)
     _, result, _, state, events, _ = records_of(one["id"])
+    rule.event_types(garden, one["id"], CLAIMED_EVENTS)
     raw, log = garden.raw(state), garden.raw(events)
     started = log + event(4, "agent_started", round=1, agent="simulated")
     finished = started + event(5, "agent_finished", status="changed")

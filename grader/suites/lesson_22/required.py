@@ -143,6 +143,14 @@ async def concurrent_calls_keep_their_order(lab: Lab) -> None:
         trial.disk_holds(lab, events, name)
         trial.same_events(found, events, Text("按调用顺序排列的返回值", "the results, in call order,"))
         trial.same_events(await trial.gives(lab.store(name).read()), events)
+    called = Trial("S1", "看源码里 append 怎么写", "Look at how append is written in the source")
+    called.require(
+        lab.interface.methods.get("append") != "async def",
+        Text("调用 append 时就已排队", "a call of append takes its place at once"),
+        Text(
+            "async def 的函数体要到 await 时才开始", "the body of an async def begins only when it is awaited"
+        ),
+    )
 
 
 @check(

@@ -1,7 +1,7 @@
 """What plain calls cannot carry, written to run beside the student's code. Sent as text, never run over here.
 
-Each scenario is `async def name(lesson, folder, given)`, complete in itself but for `attempt` and `overwrite`,
-and returns plain JSON. It only tells what happened; every judgement is made by the check that sent it.
+Each scenario is `async def name(lesson, folder, given)`, complete in itself but for `attempt`, `overwrite` and
+`ended_in_time`, and returns plain JSON. It only tells what happened; every judgement is made by the check that sent it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def source_of(scenario: Callable[..., Any]) -> str:
     """Give the text to send: the modules imported above, the shared functions, the scenario under its name."""
     imports = [f"import {name}" for name, value in globals().items() if isinstance(value, ModuleType)]
     head = "\n".join(["from __future__ import annotations", *imports])
-    functions = [inspect.getsource(function) for function in (attempt, overwrite, scenario)]
+    functions = [inspect.getsource(function) for function in (attempt, overwrite, ended_in_time, scenario)]
     return "\n\n".join([head, *functions, f"scenario = {scenario.__name__}\n"])
 
 
@@ -51,6 +51,15 @@ def overwrite(path: Any, raw: bytes) -> None:
     with path.open("r+b") as file:
         file.write(raw)
         file.truncate()
+
+
+async def ended_in_time(ended: Any) -> bool:
+    """Wait for what a right store ends at once; give up after 400 pauses of ours, which grow as long as its own work does."""
+    for _ in range(400):
+        if ended():
+            return True
+        await asyncio.sleep(0.01)
+    return bool(ended())
 
 
 async def resolve_order(lesson: Any, folder: Any, given: Any) -> Any:
@@ -178,7 +187,7 @@ async def cancelled_in_queue(lesson: Any, folder: Any, given: Any) -> Any:
     for place in given["cancel"]:
         handles[place].cancel()
     written = path.read_bytes().count(b"\n") if path.exists() else 0
-    await asyncio.wait(handles, timeout=4)
+    await ended_in_time(lambda: all(handle.done() for handle in handles))
     told = [await attempt(lambda h=h: h) if h.done() else {"hung": True} for h in handles]
     last = await attempt(lambda: store.append(*given["last"]))
     return {"told": told, "written": written, "last": last}
@@ -235,7 +244,8 @@ async def event_loops(lesson: Any, folder: Any, given: Any) -> Any:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        thread.join(4)
+        for _ in range(400):  # as in `ended_in_time`; this loop stands still meanwhile, as another one would
+            thread.join(0.01)
         told = ended[0] if ended else {"hung": True}
         if isinstance(told, Exception):
             raise told
