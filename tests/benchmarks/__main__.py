@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from tests.benchmarks import commands, event_log, state_spine, trivial_assignment
+from tests.benchmarks import class_run, commands, event_log, state_spine, trivial_assignment
 from tests.benchmarks.page import table, write_table
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
+    yield "a class of submissions", None
+    quick = rounds < 7
+    yield from (("class", row) for row in class_run.measure(folder / "class", draw, quick=quick))
     yield "a trivial assignment, four graders", None
     yield from (
         ("graders", row)
