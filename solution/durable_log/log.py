@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from .contract import SCHEMA_VERSION, Durability, Event, EventSchemas, Report
-from .errors import ConflictError, CorruptLogError, DurableLogError, LogLockedError, RefusedError
+from .errors import ConflictError, CorruptLogError, DurableLogError, LogLockedError, RefusedError, SecretError
 from .limits import LONGEST_ID, Limits
 from .lock import SessionLock
 from .metrics import Alert, Metrics
@@ -122,7 +122,10 @@ class DurableLog:
             opened = await asyncio.shield(opening)
         except BaseException as error:
             # Also when somebody stopped waiting: the lock goes when the thread does not touch the files any more.
-            opening.add_done_callback(partial(_abandon, lock))
+            if opening.done():
+                _abandon(lock, opening)
+            else:
+                opening.add_done_callback(partial(_abandon, lock))
             if isinstance(error, CorruptLogError) and alert is not None:
                 alert(error)
             raise
@@ -174,9 +177,10 @@ class DurableLog:
         future: asyncio.Future[Event] = asyncio.Future(loop=self._loop)
         called_at = time.time_ns()
         try:
-            name, type_json = self._types.get(type) or self._new_type(type)
+            known = self._types.get(type) if type.__class__ is str else None
+            name, type_json = known or self._new_type(type)
             if event_id is not None or causation_id is not None or correlation_id is not None:
-                _check_ids(event_id, causation_id, correlation_id)
+                self._check_ids(event_id, causation_id, correlation_id)
             raw, copy = encode_data(data, self._depth)
             safe = self._secrets(copy)
             if safe is not copy:
@@ -196,10 +200,22 @@ class DurableLog:
             raise RefusedError(
                 f"type: is not 1 to {LONGEST_ID} characters without white space around them; give the event a name"
             )
+        if self._secrets(type_) is not type_:
+            raise SecretError("type: holds what looks like a secret; give the event another name")
         found = type_, encode_text(type_)
         if len(self._types) < _MOST_TYPES:
             self._types[type_] = found
         return found
+
+    def _check_ids(self, *ids: str | None) -> None:
+        """Refuse what cannot be an id. Raises: RefusedError."""
+        for one in ids:
+            if one is not None and (type(one) is not str or not 1 <= len(one) <= LONGEST_ID):
+                raise RefusedError(
+                    f"id: is not 1 to {LONGEST_ID} characters; choose a shorter name for the event"
+                )
+            if one is not None and self._secrets(one) is not one:
+                raise SecretError("id: holds what looks like a secret; choose another name for the event")
 
     def _same(self, stored: Any, given: Any) -> bool:
         """Say whether data are the same, as read and as captured, though an encryption never gives the same twice."""
@@ -304,11 +320,3 @@ def _abandon(lock: SessionLock, opening: asyncio.Future[Opened]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().file.close()
     lock.release()
-
-
-def _check_ids(*ids: str | None) -> None:
-    for one in ids:
-        if one is not None and (type(one) is not str or not 1 <= len(one) <= LONGEST_ID):
-            raise RefusedError(
-                f"id: is not 1 to {LONGEST_ID} characters; choose a shorter name for the event"
-            )

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from .contract import Event
-from .errors import ConflictError, IdReusedError, LimitError
+from .errors import ConflictError, DurableLogError, IdReusedError, LimitError
 from .record import NULL, Head, encode_text, line_form, seal
 
 _MADE_BY_A_WRITER = re.compile(r"[0-9a-f]{16}-([1-9][0-9]{0,17})")
@@ -26,7 +26,7 @@ class Request(msgspec.Struct, gc=False):
     """One append from its call to its answer.
 
     `raw` is the data's serialisation and `copy` what it decodes to; `called_at` is in nanoseconds since 1970. Placing
-    adds `line` and `event`; a request that needs no line, or has no type and wants no event, waits for those before it.
+    adds `line` and `event`, or a `refusal` that rests on appends that are not stored yet; a request that needs no line, or has no type and wants no event, waits for those before it.
     """
 
     future: asyncio.Future[Event]
@@ -42,6 +42,7 @@ class Request(msgspec.Struct, gc=False):
     correlation_id: str | None = None
     line: bytes = b""
     event: Event | None = None
+    refusal: DurableLogError | None = None
 
 
 class Placer:

@@ -234,13 +234,14 @@ class Scan:
         except NotStrictError as problem:
             return Bad(f"is not strict JSON ({problem.kind.replace('-', ' ')})", torn=True)
         version = value.get("v") if isinstance(value, dict) else None
-        if type(version) is int and self._newest is not None and version > self._newest:
-            return Bad("is of a newer version", version=version)
+        newer = type(version) is int and self._newest is not None and version > self._newest
         try:
             event = as_event(value)
         except ValueError as problem:
-            return Bad(str(problem))
-        return Bad(reason) if (reason := self._wrong_with(event, line)) else event
+            return Bad(str(problem), version=version if newer else None)
+        if reason := self._wrong_with(event, line):
+            return Bad(reason)  # also of a newer version: a flipped bit of `v` is no version
+        return Bad("is of a newer version", version=version) if newer else event
 
     def _wrong_with(self, event: Event, line: bytes) -> str:
         """Say what keeps a record from being the one that is due; empty when nothing does."""

@@ -26,6 +26,7 @@ _HASH_KEY = b',"event_hash":"'
 UNHASHED_BYTES = len(_HASH_KEY) + 64 + len(b'"}')
 """The bytes at a line's end, without its newline, that its hash is not over."""
 
+_FIELDS = set(Event.__struct_fields__)
 _SURROGATE = re.compile("([\ud800-\udfff])")
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
@@ -140,10 +141,11 @@ def hash_of(line: bytes) -> str:
 def as_event(value: Any) -> Event:
     """Return the event that a decoded line stands for. Raises: ValueError, which quotes nothing, when it is none."""
     try:
-        event = msgspec.convert(value, Event, strict=True)
+        if isinstance(value, dict) and value.keys() == _FIELDS:
+            return msgspec.convert(value, Event, strict=True)
     except (msgspec.ValidationError, RecursionError):
-        raise ValueError("is not a record of this format") from None
-    return event
+        pass
+    raise ValueError("is not a record of this format")
 
 
 def depth_of(raw: bytes) -> int:

@@ -20,7 +20,15 @@ from typing import IO, Any, Literal
 
 from .active_file import ActiveFile
 from .contract import Durability, Event
-from .errors import CorruptLogError, DurableLogError, LogClosedError, QueueFullError, RefusedError
+from .errors import (
+    ConflictError,
+    CorruptLogError,
+    DurableLogError,
+    IdReusedError,
+    LogClosedError,
+    QueueFullError,
+    RefusedError,
+)
 from .limits import Limits
 from .metrics import Metrics
 from .opening import Mark, Opened
@@ -102,7 +110,14 @@ class Writer:
             self._make_room()
         if self.closed_because:
             raise self._closed_error()
-        self._placer.place(request)
+        try:
+            self._placer.place(request)
+        except (ConflictError, IdReusedError) as refusal:
+            if not queue and self._job is None:
+                raise
+            request.refusal = (
+                refusal  # it rests on appends that the disk may still refuse: then it is placed again
+            )
         if self._on_the_spot and not queue and self._job is None:
             self._on_the_spot -= 1
             self._commit([request])
@@ -232,7 +247,7 @@ class Writer:
             return
         self._placer.go_back(self.committed, waiting)
         if len(batch) == 1:
-            _refuse(batch[0], error)
+            self._refuse(batch[0], error)
         else:
             for (
                 request
@@ -250,13 +265,16 @@ class Writer:
 
     def _place_again(self, request: Request) -> bool:
         """Place a request whose place is gone, or tell its caller why that cannot be."""
+        request.refusal = None
         try:
             if self.closed_because:
                 raise self._closed_error()
             if request.type:
                 self._placer.place(request)
+        except (ConflictError, IdReusedError) as refusal:
+            request.refusal = refusal
         except DurableLogError as error:
-            _refuse(request, error)
+            self._refuse(request, error)
             return False
         return True
 
@@ -268,7 +286,7 @@ class Writer:
         self.closed_because = f"closed itself after a failed write or sync ({reason})"
         self._cause = error
         for request in waiting:
-            _refuse(request, self._closed_error())
+            self._refuse(request, self._closed_error())
 
     def _closed_error(self) -> LogClosedError:
         problem = LogClosedError(
@@ -276,6 +294,12 @@ class Writer:
         )
         problem.__cause__ = self._cause
         return problem
+
+    def _refuse(self, request: Request, error: BaseException) -> None:
+        if isinstance(error, ConflictError):
+            self._metrics.conflicts += 1
+        if not request.future.done():
+            request.future.set_exception(error)
 
     # --- Room in the queue ---
 
@@ -452,8 +476,3 @@ class Writer:
         return self._marks[
             max(0, bisect_left(self._marks, sequence, key=lambda mark: mark.head.sequence) - 1)
         ]
-
-
-def _refuse(request: Request, error: BaseException) -> None:
-    if not request.future.done():
-        request.future.set_exception(error)
