@@ -18,7 +18,6 @@ import re
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Self
 
 from .atomic_file import replace_file
@@ -51,11 +50,12 @@ def carried_hash(line: bytes) -> str | None:
 
 
 class SegmentIndex:
-    """The index of one closed segment."""
+    """The index of one closed segment, `file`."""
 
-    def __init__(self, data: mmap.mmap, events: int) -> None:
+    def __init__(self, file: SegmentFile, data: mmap.mmap) -> None:
+        self.file = file
         self._data = data
-        self._events = events
+        events = _count(file)
         self._shift = 64 - _bucket_bits(events)
         self._entries_at = _HEADER.size + 4 * ((1 << _bucket_bits(events)) + 1)
         self._offsets_at = self._entries_at + _ENTRY_BYTES * events
@@ -66,7 +66,6 @@ class SegmentIndex:
 
         Raises: CorruptLogError when it has to be made and the segment is not what was closed; OSError.
         """
-        assert file.closed is not None
         data = _map(file)
         if data is None:
             replace_file(file.index_path, _build(file))
@@ -75,30 +74,33 @@ class SegmentIndex:
             raise OSError(
                 errno.EIO, "the index just written reads otherwise; check the disk", str(file.index_path)
             )
-        return cls(data, file.closed.last - file.closed.first + 1)
+        return cls(file, data)
 
     def close(self) -> None:
         """Give the mapped file back."""
         self._data.close()
 
-    def ordinals(self, wanted: bytes) -> Iterator[int]:
-        """Give the ordinals, from 0, of the events whose ids have this fingerprint: none, one, rarely more."""
+    def ordinals(self, wanted: bytes) -> list[int]:
+        """Return the ordinals, from 0, of the events whose ids have this fingerprint: none, one, rarely more."""
         bucket = int.from_bytes(wanted, "big") >> self._shift
         start, end = struct.unpack_from(">II", self._data, _HEADER.size + 4 * bucket)
-        for at in range(
-            self._entries_at + _ENTRY_BYTES * start, self._entries_at + _ENTRY_BYTES * end, _ENTRY_BYTES
-        ):
-            if self._data[at : at + _FINGERPRINT_BYTES] == wanted:
-                yield int.from_bytes(self._data[at + _FINGERPRINT_BYTES : at + _ENTRY_BYTES], "big")
+        entries = self._data[self._entries_at + _ENTRY_BYTES * start : self._entries_at + _ENTRY_BYTES * end]
+        if wanted not in entries:
+            return []
+        return [
+            int.from_bytes(entries[at + _FINGERPRINT_BYTES : at + _ENTRY_BYTES], "big")
+            for at in range(0, len(entries), _ENTRY_BYTES)
+            if entries.startswith(wanted, at)
+        ]
 
-    def line(self, file: SegmentFile, ordinal: int) -> bytes:
+    def line(self, ordinal: int) -> bytes:
         """Read one line of the segment, `0A` included. Raises: as `SegmentFile.read_at`."""
         start, end = struct.unpack_from(">QQ", self._data, self._offsets_at + 8 * ordinal)
-        return file.read_at(start, end - start)
+        return self.file.read_at(start, end - start)
 
-    def stored_id(self, file: SegmentFile, ordinal: int) -> bytes:
+    def stored_id(self, ordinal: int) -> bytes:
         """Read the id of one event from the segment itself. Raises: CorruptLogError with the line; OSError."""
-        return _stored_id(self.line(file, ordinal), file, ordinal)
+        return _stored_id(self.line(ordinal), self.file, ordinal)
 
 
 def _bucket_bits(events: int) -> int:

@@ -184,11 +184,13 @@ class Segments:
         """
         stored_id = encode_text(event_id)
         wanted = fingerprint(stored_id)
-        for file in reversed(self._named()):
-            index = self._index(file)
+        for closed in reversed(self.closed):
+            if not closed.named:
+                continue
+            index = self._index(closed)
             for ordinal in index.ordinals(wanted):
-                if index.stored_id(file, ordinal) == stored_id:
-                    return file.before.sequence + 1 + ordinal
+                if index.stored_id(ordinal) == stored_id:
+                    return closed.first + ordinal
         return None
 
     def line(self, sequence: int) -> bytes:
@@ -196,9 +198,9 @@ class Segments:
 
         Raises: LookupError when no closed segment has it; CorruptLogError; OSError.
         """
-        for file in self.files()[:-1]:
-            if file.closed and file.closed.first <= sequence <= file.closed.last:
-                return self._index(file).line(file, sequence - file.closed.first)
+        for closed in self.closed:
+            if closed.first <= sequence <= closed.last:
+                return self._index(closed).line(sequence - closed.first)
         raise LookupError(f"{self.folder.path}: no closed segment holds event {sequence}")
 
     def hash_at(self, sequence: int) -> str | None:
@@ -221,19 +223,17 @@ class Segments:
 
     def index(self) -> None:
         """Make the indexes that are missing, so that no `find` has to. May run in a thread beside appends."""
-        for file in self._named():
-            self._index(file)
+        for closed in self.closed:
+            if closed.named:
+                self._index(closed)
 
-    def _named(self) -> list[SegmentFile]:
-        return [file for file in self.files() if file.closed and file.closed.named]
-
-    def _index(self, file: SegmentFile) -> SegmentIndex:
-        assert file.closed is not None
-        index = self._indexes.get(file.closed.first)
+    def _index(self, closed: Closed) -> SegmentIndex:
+        index = self._indexes.get(closed.first)
         if index is None:
             while len(self._indexes) >= _MOST_OPEN_INDEXES:
                 self._indexes.pop(next(iter(self._indexes))).close()
-            index = self._indexes[file.closed.first] = SegmentIndex.load(file)
+            file = next(file for file in self.files(closed.first - 1) if file.closed == closed)
+            index = self._indexes[closed.first] = SegmentIndex.load(file)
         return index
 
     # --- Opening ---
