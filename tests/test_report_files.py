@@ -148,7 +148,7 @@ def test_the_page_holds_no_element_of_a_students(hostile):
             for test in lesson["tests"]:
                 if test["message"]:
                     test["message"] = {"zh": "plain", "en": "plain"}
-    plain = report_html(harmless, make_class(3)[1], "bubblewrap", "zh")
+    plain = report_html(harmless, file_names(rows), make_class(3)[1], "bubblewrap", "zh")
     elements = re.compile(r"<(/?[a-zA-Z]+)")
     assert elements.findall(files["report.html"]) == elements.findall(plain)
 
@@ -263,7 +263,7 @@ def test_a_class_of_one_lesson_and_an_empty_class_have_reports():
     row = make_row("one", 1.0, Random(1))
     del row["lessons"]["04"]
     assert dict(report_files([row], [], "en"))
-    assert grades_csv([]).count("\r\n") == 1
+    assert grades_csv([], []).count("\r\n") == 1
     assert dict(report_files([], [], "en"))["report.html"]
 
 

@@ -42,9 +42,10 @@ def report_files(
 ) -> Iterator[tuple[str, str]]:
     """Give every report, one at a time: its path below the output folder, and its text."""
     isolation = next((row["isolation"] for row in chain(calibration, rows) if row["isolation"]), "")
-    yield PAGE, report_html(rows, calibration, isolation, language)
-    yield "grades.csv", grades_csv(rows)
-    for row, name in zip(rows, file_names(rows), strict=True):
+    names = file_names(rows)
+    yield PAGE, report_html(rows, names, calibration, isolation, language)
+    yield "grades.csv", grades_csv(rows, names)
+    for row, name in zip(rows, names, strict=True):
         yield f"feedback/{name}.md", feedback_md(row, language)
         yield f"gradescope/{name}.json", gradescope_json(row, language)
         yield f"junit/{name}.xml", junit_xml(row, language)

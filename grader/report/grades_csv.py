@@ -16,7 +16,6 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from grader.report.names import file_names
 from grader.report.rows import Lesson, Row, figure, first_missed, lesson_verdict, points, problem
 from grader.report.student_text import cell
 from grader.suites import LESSONS
@@ -34,12 +33,12 @@ _OF_A_LESSON = (
 _AFTER = ("left_out", "isolation", "feedback", "problem", "notes")
 
 
-def grades_csv(rows: Sequence[Row]) -> str:
-    """Give the table with its byte order mark; lines end as RFC 4180 has it, and every cell is quoted."""
+def grades_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """Give the table, with the rows' file names, with its byte order mark; lines end as RFC 4180 has it, and every cell is quoted."""
     lines = io.StringIO()
     writer = csv.writer(lines, quoting=csv.QUOTE_ALL)
     writer.writerow(columns())
-    for row, name in zip(rows, file_names(rows), strict=True):
+    for row, name in zip(rows, names, strict=True):
         writer.writerow(_cells(row, name))
     return BOM + lines.getvalue()
 

@@ -7,7 +7,7 @@ from grader.suites.check import Text
 PAGE: dict[str, Text] = {
     "title": Text("评分报告", "Grading report"),
     "language": Text("语言", "Language"),
-    "submissions": Text("提交", "submissions"),
+    "submissions": Text("提交", "Submissions"),
     "calibration": Text("校准", "Calibration"),
     "calibration-why": Text(
         "每次评分之前，先在同一个沙箱里给参考实现和未改动的起点代码评分。它们的结果对了，下面的才作数。",

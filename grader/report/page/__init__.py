@@ -20,22 +20,19 @@ from markupsafe import Markup
 
 from grader.intake import reason
 from grader.outcome import GRAVEST_FIRST
-from grader.report.names import file_names
 from grader.report.page_words import PAGE
-from grader.report.rows import Lesson, Row, figure, lesson_verdict, points
+from grader.report.rows import Lesson, Row, Test, both, figure, lesson_verdict, points
 from grader.report.student_text import legible, one_line
 from grader.report.words import DIMENSIONS, VERDICTS
 from grader.suites import LESSONS
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from grader.report.words import Language
 
 HERE = Path(__file__).parent
-LONGEST_NAME = 120
-"""Letters of a name that are shown; its page has them all."""
 GLYPHS = {
     "": "✓",
     "fail": "✗",
@@ -86,9 +83,11 @@ class _Texts:
         return self._numbers[text]
 
 
-def report_html(rows: Sequence[Row], calibration: Sequence[Row], isolation: str, language: Language) -> str:
-    """Give the page. It opens in `language`; its reader may choose the other one."""
-    data = page_data(rows, language)
+def report_html(
+    rows: Sequence[Row], names: Sequence[str], calibration: Sequence[Row], isolation: str, language: Language
+) -> str:
+    """Give the page. It opens in `language`; its reader may choose the other one. `names` are the rows' file names."""
+    data = page_data(rows, names, language)
     return (
         _templates()
         .get_template("report.html.jinja")
@@ -96,7 +95,6 @@ def report_html(rows: Sequence[Row], calibration: Sequence[Row], isolation: str,
             data=_as_json(data),
             script=_inline("report.js"),
             style=_inline("report.css"),
-            rows=rows,
             calibration=calibration,
             isolation=isolation,
             language=language,
@@ -113,20 +111,16 @@ def report_html(rows: Sequence[Row], calibration: Sequence[Row], isolation: str,
     )
 
 
-def page_data(rows: Sequence[Row], language: Language) -> dict[str, Any]:
+def page_data(rows: Sequence[Row], names: Sequence[str], language: Language) -> dict[str, Any]:
     """Give what the page's script works on. A text is a pair (zh, en), or its number in `texts`."""
     texts = _Texts()
-    lessons = [number for number in LESSONS if any(number in row["lessons"] for row in rows)]
-    tests = {
-        number: _tests(row["lessons"][number] for row in rows if number in row["lessons"])
-        for number in lessons
-    }
+    tests = _tests(rows)
     order = {number: [test["id"] for test in found] for number, found in tests.items()}
-    people = [_person(row, name, order, texts) for row, name in zip(rows, file_names(rows), strict=True)]
+    people = [_person(row, name, order, texts) for row, name in zip(rows, names, strict=True)]
     seen = {mark for person in people for lesson in person["lessons"].values() for mark in lesson["marks"]}
     return {
         "language": language,
-        "lessons": lessons,
+        "lessons": list(tests),
         "tests": tests,
         "people": people,
         "reasons": [reason for reason in GLYPHS if reason in seen],
@@ -139,23 +133,26 @@ def page_data(rows: Sequence[Row], language: Language) -> dict[str, Any]:
     }
 
 
-def _tests(lessons: Iterable[Lesson]) -> list[dict[str, Any]]:
-    """Describe every test of a lesson once, required ones first. Its hint comes from a row that missed it."""
-    found: dict[str, dict[str, Any]] = {}
-    for lesson in lessons:
-        for test in lesson["tests"]:
-            known = found.setdefault(
-                test["id"],
-                {
-                    **{key: test[key] for key in ("id", "rules", "dimension", "required", "core", "guard")},
-                    "title": Text(test["title"]["zh"], test["title"]["en"]),
-                    "worth": figure(test["points"]["worth"]),
-                    "hint": None,
-                },
-            )
-            if test["hint"]:
-                known["hint"] = Text(test["hint"]["zh"], test["hint"]["en"])
-    return sorted(found.values(), key=lambda test: not test["required"])
+def _tests(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
+    """Describe every test once, by lesson, required ones first. Its hint comes from a row that missed it."""
+    found: dict[str, dict[str, dict[str, Any]]] = {number: {} for number in LESSONS}
+    for row in rows:
+        for number, lesson in row["lessons"].items():
+            for test in lesson["tests"]:
+                if test["id"] not in found[number]:
+                    found[number][test["id"]] = _described(test)
+                if test["hint"]:
+                    found[number][test["id"]]["hint"] = both(test["hint"])
+    return {
+        number: sorted(tests.values(), key=lambda test: not test["required"])
+        for number, tests in found.items()
+        if tests
+    }
+
+
+def _described(test: Test) -> dict[str, Any]:
+    kinds = {key: test[key] for key in ("id", "rules", "dimension", "required", "core", "guard")}
+    return {**kinds, "title": both(test["title"]), "worth": figure(test["points"]["worth"]), "hint": None}
 
 
 def _person(row: Row, name: str, order: dict[str, list[str]], texts: _Texts) -> dict[str, Any]:

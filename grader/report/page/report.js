@@ -58,13 +58,18 @@
 
   /** Show something else of the same class: no new step for the browser's Back. */
   function change(changes) {
-    history.replaceState(null, "", address(changes));
+    try {
+      history.replaceState(null, "", address(changes));
+    } catch {
+      // Safari refuses more than a hundred of these in half a minute: the address is late then, the page is not.
+    }
     Object.assign(state, changes);
   }
 
   // --- The class ---
 
   const lessonOf = (person) => person.lessons[state.lesson];
+  const comparable = (text) => text.normalize("NFKC").toLocaleLowerCase();
   const wordOf = (person) => lessonOf(person)?.verdict ?? person.verdict;
   const share = ([some, all]) => (all ? some / all : 0);
   const columns = [
@@ -139,7 +144,7 @@
 
   function fits(person, wanted) {
     if (state.verdict && wordOf(person) !== state.verdict) return false;
-    return !wanted || `${person.name}\n${person.student}`.toLocaleLowerCase().includes(wanted);
+    return !wanted || comparable(`${person.name}\n${person.student}`).includes(wanted);
   }
 
   function comparison() {
@@ -154,10 +159,12 @@
   }
 
   let shown = [];
+  let drawn = "";
+  const classAddress = () => address({ student: "", test: "" });
 
   /** Put the rows that fit into their order, all in one step, and say how many there are. */
   function arrange() {
-    const wanted = state.find.trim().toLocaleLowerCase();
+    const wanted = comparable(state.find.trim());
     shown = report.people.filter((person) => fits(person, wanted)).sort(comparison());
     reorder(place("matrix").tBodies[0], shown.map((person) => rows.get(person)));
     place("count").textContent = shown.length ? say("count", shown.length, report.people.length) : say("nobody");
@@ -167,7 +174,8 @@
       else head.removeAttribute("aria-sort");
     }
     rove(headings(), headings().find((button) => button.parentElement.dataset.key === key) ?? headings()[0]);
-    rove(links(), links().find((link) => link === document.activeElement) ?? links()[0]);
+    rove(links(), links()[0]);
+    drawn = classAddress();
   }
 
   /** Take out what does not belong, then move only what is not yet in its place: each move costs a row's drawing. */
@@ -235,12 +243,16 @@
 
   function onClick(event) {
     const head = event.target.closest("thead th[data-key]");
+    const link = event.target.closest("tbody a");
     const cell = event.target.closest("td.mark");
     if (head) {
       const [key, direction] = state.sort.split(":");
       const best = head.dataset.key === "student" ? ["up", "down"] : ["down", "up"];
       change({ sort: `${head.dataset.key}:${key === head.dataset.key && direction === best[0] ? best[1] : best[0]}` });
       arrange();
+    } else if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+      event.preventDefault(); // its own address is as old as the row, and knows no later sorting or filter
+      location.hash = address({ student: link.closest("tr").person.key, test: "" });
     } else if (cell) {
       const test = report.tests[state.lesson][cell.at];
       location.hash = address({ student: cell.parentElement.person.key, test: test.id });
@@ -366,7 +378,7 @@
 
   // --- Where the reader is ---
 
-  let was = {};
+  let opened = "";
 
   /** Show what the address asks for. Only what changed is drawn anew. */
   function show() {
@@ -374,12 +386,12 @@
     place(`language-${state.lang}`).checked = true;
     document.documentElement.lang = state.lang === "zh" ? "zh-CN" : "en";
     document.title = state.student && byKey.has(state.student) ? `${byKey.get(state.student).name} · ${say("title")}` : say("title");
-    if (["lang", "lesson", "sort", "find", "verdict"].some((key) => state[key] !== was[key])) showClass();
+    if (drawn !== classAddress()) showClass();
     place("class").hidden = Boolean(state.student);
     place("one").hidden = !state.student;
     if (state.student) showOne(byKey.get(state.student));
-    else if (was.student) returnTo(byKey.get(was.student));
-    was = { ...state };
+    else if (opened) returnTo(byKey.get(opened));
+    opened = state.student;
   }
 
   /** Put the reader back on the row that was opened. */
@@ -397,12 +409,10 @@
     table.addEventListener("pointerover", onPoint);
     place("search").addEventListener("input", (event) => {
       change({ find: event.target.value });
-      was = { ...state };
       arrange();
     });
     place("verdict").addEventListener("change", (event) => {
       change({ verdict: event.target.value });
-      was = { ...state };
       arrange();
     });
     place("lessons").addEventListener("change", (event) => {
