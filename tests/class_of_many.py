@@ -17,10 +17,12 @@ from grader.intake import Handin
 from grader.rungs import strongest_rung
 from grader.settings import load_settings
 from grader.worker import Task
-from tests.piped import KIT
+from tests.piped import KIT, PLAIN_STORE
 
 SETTINGS = load_settings()
 MANY = 60
+ENDLESS = PLAIN_STORE + "\nclass JsonlSessionStore(Plain):\n    pass\n\nwhile True:\n    pass\n"
+"""A store that looks like one, and never finishes loading."""
 RIGHT, STARTER = KIT / "solution" / "lesson_22", KIT / "assets/sample-class/untouched-starter/lesson_22"
 
 

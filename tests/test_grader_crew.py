@@ -15,15 +15,13 @@ from grader import worker
 from grader.crew import LocalCrew, WorkerLostError
 from grader.intake import Handin, take
 from grader.worker import grade_task
-from tests.class_of_many import task_of
+from tests.class_of_many import ENDLESS, task_of
 from tests.piped import KIT
 
-ENDLESS = b"while True:\n    pass\n"
 
-
-def broken(text: bytes = b"def scan(:\n") -> Handin:
+def broken(text: str = "def scan(:\n") -> Handin:
     """Give a hand-in that is judged in a moment: it does not load."""
-    return Handin("22", {"__init__.py": b"from .session_store import *\n", "session_store.py": text})
+    return Handin("22", {"__init__.py": b"from .session_store import *\n", "session_store.py": text.encode()})
 
 
 def processes() -> list[psutil.Process]:
@@ -104,7 +102,7 @@ def test_a_process_that_is_lost_takes_one_task_with_it():
 def test_leaving_a_crew_stops_what_runs():
     """An endless loop is being graded: it ends, and with it every process; nobody waits for its limits."""
     with pytest.raises(KeyboardInterrupt), LocalCrew(2) as crew:
-        running = [crew.submit(task_of(broken(ENDLESS + b"#%d" % number))) for number in range(5)]
+        running = [crew.submit(task_of(broken(f"{ENDLESS}# {number}\n"))) for number in range(5)]
         wait_for_a_child()
         raise KeyboardInterrupt
     assert processes() == []

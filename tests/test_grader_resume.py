@@ -11,9 +11,7 @@ from random import Random, SystemRandom
 import psutil
 import pytest
 
-from tests.class_of_many import MANY, boxes, grade, gradings, lasting, make_class, start_grading
-
-ENDLESS = "while True:\n    pass\n"
+from tests.class_of_many import ENDLESS, MANY, boxes, grade, gradings, lasting, make_class, start_grading
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,7 @@ from grader.settings import load_settings
 from labkit.workspace import LESSON_FOLDERS
 from tests.benchmarks.commands import KIT
 from tests.benchmarks.measure import Row, Spread, in_random_order
+from tests.class_of_many import ENDLESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,7 +171,7 @@ def _stopping(makers: _Class, rounds: int) -> Row:
         lesson = place / f"e{number}" / "lesson_22"
         lesson.mkdir(parents=True)
         (lesson / "__init__.py").write_text("from .session_store import *\n")
-        (lesson / "session_store.py").write_text(f"# {number}\nwhile True:\n    pass\n")
+        (lesson / "session_store.py").write_text(f"{ENDLESS}# {number}\n")
     program = "from labkit.cli import main; main(prog_name='statelab')"
     words = ["grade", str(place), "--lesson", "22", "--out", str(makers.folder / "out")]
     figures = []
@@ -179,6 +180,7 @@ def _stopping(makers: _Class, rounds: int) -> Row:
             [sys.executable, "-c", program, *words],
             cwd=KIT,
             env={**os.environ, "LAB_STATE": str(makers.folder / "state")},
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
