@@ -792,6 +792,26 @@ def test_segments_that_reach_to_the_sequence_stay(session: Session, sequence: in
     assert remove_before(session.segments, sequence, confirmed=True) == ()
 
 
+def test_a_removal_that_fails_is_finished_with_the_next(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first could not remove is still known to be going, also to a second removal before any reopening."""
+    covered(session)
+    with monkeypatch.context() as patch:
+        patch.setattr("solution.durable_log.segment_file.SegmentFile.remove", _disk_error)
+        with pytest.raises(OSError, match="disk"):
+            remove_before(session.segments, 8, confirmed=True)
+
+    remove_before(session.segments, 16, confirmed=True)
+
+    assert sorted(contents(session.folder.path)) == [ACTIVE, "manifest.json"]
+    Segments.open(session.folder)
+
+
+def _disk_error(_file: object) -> None:
+    raise OSError(5, "disk error")
+
+
 def test_an_old_segment_put_back_after_its_removal_is_refused(session: Session) -> None:
     """It is not removed a second time: somebody put it there for a reason."""
     copy = (session.folder.path / FIRST).read_bytes()

@@ -150,6 +150,7 @@ def test_failing_anywhere_says_so_and_loses_nothing(striker: Striker, tmp_path: 
 
     for point, ended, place in sweep(striker, template, do, "ENOSPC"):
         assert ended["answer"] == "OSError", (point, ended)
+        assert not list(place.rglob(".*.tmp")), point
         make_again(striker, place, do, point)
         check_going_on(place, do, point)
 

@@ -21,7 +21,7 @@ from .manifest import Closed
 from .reading import open_log
 from .record import Head
 
-NAME = re.compile(r"(\d+)\.jsonl(\.gz)?", re.ASCII)
+NAME = re.compile(r"\d+\.jsonl(\.gz)?", re.ASCII)
 _CHUNK_BYTES = 1 << 20
 _GZIP_LEVEL = 6
 
@@ -53,11 +53,13 @@ class SegmentFile:
         return self.path.with_suffix(".index")
 
     def open(self, *, prove: bool = False) -> IO[bytes]:
-        """Open it for reading its bytes in large pieces, whatever the form. With `prove`, its end compares bytes and SHA-256.
+        """Open it for reading its bytes in large pieces, whatever the form.
 
-        Reads give what there is before they raise, and raise CorruptLogError for a damaged compressed form and, with `prove`, for bytes that are not those which
-        were closed. Raises: FileNotFoundError for an active segment without events, CorruptLogError for a closed
-        segment that is missing, OSError.
+        Reads raise CorruptLogError where the compressed form is damaged and, with `prove`, at the end, when bytes and
+        SHA-256 are not those that were closed; what stands before that place they give.
+
+        Raises: FileNotFoundError for an active segment without events; CorruptLogError for a closed segment that is
+        missing, or no regular file; OSError.
         """
         raw, path = self._open_stored()
         return _reader(raw, path, self.closed if prove else None, compressed=path == self.compressed_path)

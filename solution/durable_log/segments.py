@@ -116,7 +116,8 @@ class Segments:
     def rotate(self, head: Head, size: int, sha256: str, *, named: bool = True) -> None:
         """Close the active segment at `head`; its `size` in bytes and `sha256` are of all its lines.
 
-        `named` says whether a caller gave one of its events an id; True costs an index once ids are looked up. The lines are synced first: the manifest never promises what a power cut could take.
+        `named` says whether a caller gave one of its events an id; True costs an index once ids are looked up. The
+        lines are synced first: the manifest never promises what a power cut could take.
 
         Raises: CorruptLogError when the file is not of that size; OSError, after which the log must be closed: whether
         the manifest on the disk is the new one is not known until it is opened again.
@@ -156,7 +157,7 @@ class Segments:
             self._replace(
                 base=Head(going[-1].last, going[-1].head),
                 closed=self.closed[len(going) :],
-                removing=tuple(closed.first for closed in going),
+                removing=(*self._manifest.removing, *(closed.first for closed in going)),
             )
             self._finish_removing()
 
@@ -223,15 +224,15 @@ class Segments:
 
     def index(self) -> None:
         """Make the indexes that are missing, so that no `find` has to. May run in a thread beside appends."""
-        for closed in self.closed:
-            if closed.named:
-                self._index(closed)
+        for file in self.files()[:-1]:
+            if file.closed and file.closed.named:
+                SegmentIndex.load(file).close()
 
     def _index(self, closed: Closed) -> SegmentIndex:
         index = self._indexes.get(closed.first)
         if index is None:
             while len(self._indexes) >= _MOST_OPEN_INDEXES:
-                self._indexes.pop(next(iter(self._indexes))).close()
+                del self._indexes[next(iter(self._indexes))]
             file = next(file for file in self.files(closed.first - 1) if file.closed == closed)
             index = self._indexes[closed.first] = SegmentIndex.load(file)
         return index
@@ -243,8 +244,7 @@ class Segments:
         known = {file.path.name: file for file in self.files()}
         removing = {segment_name(first) for first in self._manifest.removing}
         for name in sorted(os.listdir(self.folder.path)):  # noqa: PTH208 - names alone
-            match = NAME.fullmatch(name)
-            if match is None:
+            if not NAME.fullmatch(name):
                 continue
             plain = name.removesuffix(".gz")
             active_compressed = plain == self.active.name and name != plain

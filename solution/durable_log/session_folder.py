@@ -76,9 +76,8 @@ def open_session_folder(
         _refuse_unsafe_folder(path)
     except PlaceError:
         if made:
-            with contextlib.suppress(
-                OSError
-            ):  # another process has begun to use it: then it is not ours to remove
+            # Another process may have begun to use it: then it is not ours to remove.
+            with contextlib.suppress(OSError):
                 path.rmdir()
         raise
     return SessionFolder(path, session)
