@@ -207,6 +207,14 @@ def test_the_roster_says_which_of_two_counts(tmp_path):
     assert seats[1].problem is None
 
 
+def test_the_rosters_word_stands_above_the_manifests(tmp_path):
+    """A file that the instructor gave to one student is hers, whatever is written inside it."""
+    read = roster(tmp_path, "id,name,submission\ns1,Ana,found.zip\ns2,Bo,\n")
+    found = seat([claim("found.zip", "s2")], read)[0]
+
+    assert (found.student, found.note) == ("s1", None)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [("anna", "Anna"), ("Ren\u00e9", "Rene\u0301"), ("x" * 300, "x" * 299 + "X"), ("🧪", "🧪 ")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -87,6 +88,8 @@ def test_the_same_content_is_the_same_zip():
     other = Work(dict(reversed(work.handins.items())), {})
 
     assert pack(work, manifest) == pack(other, manifest)
+    with zipfile.ZipFile(io.BytesIO(pack(work, manifest))) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_the_path_and_what_is_inside_are_told(tmp_path):
@@ -266,6 +269,36 @@ def test_a_notebook_that_the_grader_would_not_take_is_refused(tmp_path, name, ra
 
     assert told.exit_code == 2
     assert not out.exists()
+
+
+def test_too_many_notebooks_or_two_of_one_name_are_refused(tmp_path):
+    """The grader takes eight, each by its name."""
+    paths = [tmp_path / str(number) / "a.ipynb" for number in range(9)]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("{}")
+    words = ["--student", "s1", "--target", RIGHT, "--out", tmp_path / "out.zip"]
+    for chosen in (paths[:2], [path.rename(path.with_name(f"{path.parent.name}.ipynb")) for path in paths]):
+        told = run(*words, *(word for path in chosen for word in ("--notebook", path)))
+
+        assert told.exit_code == 2
+        assert "another notebook" in told.output or "at most 8" in told.output
+    assert not (tmp_path / "out.zip").exists()
+
+
+def test_a_zip_that_does_not_come_back_is_not_written(tmp_path, monkeypatch):
+    """The kit's own fault has an exit code of its own, and leaves nothing."""
+    monkeypatch.setattr("grader.submission_zip.open_submission", lambda _: open_submission(UNTOUCHED))
+    told = run("--student", "s1", "--target", RIGHT, "--out", tmp_path / "a.zip")
+
+    assert told.exit_code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_for_the_zip_will_do(tmp_path):
+    """It is called after the student there."""
+    assert run("--student", "s1", "--target", RIGHT, "--out", tmp_path).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["s1.zip"]
 
 
 def test_every_sentence_is_in_both_languages():
