@@ -79,5 +79,9 @@ class ActiveFile:
             self._descriptor = -1
 
 
-# fdatasync leaves out the times of the file, never its size. macOS has none, and its fsync stops at the drive's cache.
-_sync = getattr(os, "fdatasync", os.fsync)
+def _sync(descriptor: int) -> None:
+    """Sync contents and size. fdatasync leaves out times alone; where it is missing (macOS, Windows), fsync does."""
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
