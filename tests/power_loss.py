@@ -36,7 +36,8 @@ class Disk:
 
     def _moment(self, op: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            path = os.readlink(f"/proc/self/fd/{args[0]}") if isinstance(args[0], int) else os.fspath(args[0])
+            link = f"/proc/self/fd/{args[0]}"
+            path = os.readlink(link) if isinstance(args[0], int) else os.fspath(args[0])  # noqa: PTH115
             if not path.startswith(self.root):
                 return real(*args, **kwargs)
             self.on_moment(op)

@@ -71,8 +71,12 @@ def _round_trip(data: Any) -> tuple[bytes, Any]:
         raw = encode_value(data)
     except UnicodeEncodeError:
         raw = _escaped(data)
-        return raw, json.loads(raw)  # msgspec reads no half of a surrogate pair
-    return raw, _decode_value(raw)
+    try:
+        return raw, _decode_value(raw)
+    except (
+        msgspec.MsgspecError
+    ):  # it reads no half of a surrogate pair, and not quite all integers that it writes
+        return raw, json.loads(raw)
 
 
 def encode_text(text: str) -> bytes:
