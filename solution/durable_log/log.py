@@ -12,19 +12,26 @@ import os
 import time
 from asyncio import get_running_loop
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from .backup import back_up
+from .checkpoint import Checkpoints, Replayed
 from .contract import SCHEMA_VERSION, Durability, Event, EventSchemas, Report
 from .errors import ConflictError, CorruptLogError, DurableLogError, LogLockedError, RefusedError, SecretError
 from .limits import LONGEST_ID, Limits
 from .lock import SessionLock
+from .manifest import Closed
 from .metrics import Alert, Metrics
 from .opening import OnTorn, Opened, open_for_appends
 from .placing import Request
 from .record import Head, encode_data, encode_text, same_data
+from .retention import remove_before
 from .secrets import SecretPolicy, redact
+from .segments import Segments
 from .session_folder import SessionFolder, open_session_folder
 from .verification import verify_session
 from .writer import WhenFull, Writer
@@ -293,6 +300,38 @@ class DurableLog:
         """
         await self._writer.barrier()
         return await self._writer.rotate()
+
+    async def checkpoint(self, replayed: Replayed, *, keep: int = 2) -> Path:
+        """Save where the log stands, so that the next replay begins there; the active segment is closed at that event.
+
+        Raises: RefusedError, LimitError for a state that is no JSON value; LogClosedError; OSError, which closes the log.
+        """
+        await self._writer.barrier()
+        if replayed.head == self._writer.committed:
+            with suppress(RefusedError):  # it was rotated there already
+                await self._writer.rotate()
+        return await self._writer.alone(lambda _segments: Checkpoints(self.folder, keep=keep).save(replayed))
+
+    async def remove_before(self, sequence: int, *, confirmed: bool) -> tuple[Closed, ...]:
+        """Remove old segments behind a proved checkpoint, for good; see `retention.remove_before`.
+
+        Raises: RetentionError, CorruptLogError; LogClosedError; OSError, which closes the log.
+        """
+        await self._writer.barrier()
+        return await self._writer.alone(partial(remove_before, sequence=sequence, confirmed=confirmed))
+
+    async def compress(self) -> int:
+        """Compress closed segments beside the appends; returns how many. See `Segments.compress`.
+
+        Raises: CorruptLogError for a segment that is not what was closed; OSError, and nothing is lost.
+        """
+        await self._writer.barrier()
+        return await asyncio.to_thread(Segments.look(self.folder).compress)
+
+    async def back_up(self, target: str | os.PathLike[str], *, hard_links: bool = False) -> Report:
+        """Copy the session as it is now to a new folder, beside the appends; see `backup.back_up`, and `restore`."""
+        await self._writer.barrier()
+        return await asyncio.to_thread(back_up, self.folder, target, hard_links=hard_links)
 
     async def close(self) -> None:
         """Finish what was called, record the head, give up the lock; see `EventStore.close`.

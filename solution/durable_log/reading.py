@@ -119,6 +119,8 @@ class Scan:
     def skip_to(self, head: Head, offset: int) -> None:
         """Read on behind `head`, which ends at `offset`, without looking at what stands before. Only at the beginning."""
         self.head, self.good_bytes = head, offset
+        if not isinstance(self._source, Path):
+            self._source.seek(offset)
 
     def blocks(self, *, final: bool = True) -> Iterator[Block]:
         """Give the events that follow, in blocks. With `final`, judge what stands behind the last newline.
@@ -140,18 +142,21 @@ class Scan:
     def _pieces(self) -> Iterator[bytes]:
         size = min(CHUNK_BYTES, self._limits.line_bytes)
         if not isinstance(self._source, Path):
-            yield from iter(lambda: self._source.read(size), b"")  # type: ignore[union-attr]
+            yield from self._read_on(self._source, size)
             return
         try:
             file = open_log(self._source)
         except FileNotFoundError:
             return
         with file:
-            at = self.good_bytes + len(self._rest)
-            file.seek(at)
-            while piece := file.read(size if self._until is None else min(size, self._until - at)):
-                at += len(piece)
-                yield piece
+            file.seek(self.good_bytes + len(self._rest))
+            yield from self._read_on(file, size)
+
+    def _read_on(self, file: IO[bytes], size: int) -> Iterator[bytes]:
+        at = self.good_bytes + len(self._rest)
+        while piece := file.read(size if self._until is None else min(size, self._until - at)):
+            at += len(piece)
+            yield piece
 
     # --- Many lines at once ---
 

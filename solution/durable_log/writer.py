@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import time
 from bisect import bisect_left
 from collections import deque
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 from .active_file import ActiveFile
 from .contract import Durability, Event
@@ -35,6 +36,7 @@ from .opening import Mark, Opened
 from .placing import Placer, Request
 from .reading import Scan
 from .record import Head, as_event
+from .segments import Segments
 from .strict_json import judge
 
 BRIEF_SECONDS = 0.001
@@ -45,6 +47,7 @@ _MOST_ON_THE_SPOT = 31
 _MARK_EVERY = 256
 
 WhenFull = Literal["wait", "refuse"]
+Result = TypeVar("Result")
 
 
 class _Job:
@@ -386,6 +389,22 @@ class Writer:
         self._placer.ids.clear()
         self._placer.ids.update({event.event_id: event.sequence for event in placed if event})
 
+    async def alone(self, work: Callable[[Segments], Result]) -> Result:
+        """Let `work` change the segments while nothing else does; appends that come meanwhile wait, and so does the loop.
+
+        Raises: LogClosedError; what `work` raises, and after an OSError the log closes itself.
+        """
+        await self._idle()
+        if self.closed_because:
+            raise self._closed_error()
+        try:
+            return work(self._segments)
+        except OSError as error:
+            waiting = list(self._queue)
+            self._queue.clear()
+            self.give_up(error, waiting)
+            raise
+
     async def close(self) -> None:
         """Answer every append that was called, make the log durable, record its head. Twice is harmless.
 
@@ -422,27 +441,32 @@ class Writer:
         """
         until, mark = self._file.size, self._mark_before(after + 1)
         *closed, active = self._segments.files(after)
-        for file in closed:
-            assert file.closed is not None
-            with file.open() as lines:
-                scan = self._scan(
-                    lines, file.before, verify_chain=verify_chain, newest=newest, name=str(file.path)
-                )
-                yield scan
-            if scan.head != Head(file.closed.last, file.closed.head):
-                raise CorruptLogError(
-                    str(file.path), f"ends at event {scan.head.sequence}, not {file.closed.last}"
-                )
-        scan = self._scan(
-            active.path,
-            active.before,
-            verify_chain=verify_chain,
-            newest=newest,
-            name=str(active.path),
-            until=until,
-        )
-        scan.skip_to(*mark)
-        yield scan
+        try:
+            newest_lines = active.open()  # now: later it may have been rotated, compressed, removed
+        except FileNotFoundError:
+            newest_lines = io.BytesIO()
+        with newest_lines:
+            for file in closed:
+                assert file.closed is not None
+                with file.open() as lines:
+                    scan = self._scan(
+                        lines, file.before, verify_chain=verify_chain, newest=newest, name=str(file.path)
+                    )
+                    yield scan
+                if scan.head != Head(file.closed.last, file.closed.head):
+                    raise CorruptLogError(
+                        str(file.path), f"ends at event {scan.head.sequence}, not {file.closed.last}"
+                    )
+            scan = self._scan(
+                newest_lines,
+                active.before,
+                verify_chain=verify_chain,
+                newest=newest,
+                name=str(active.path),
+                until=until,
+            )
+            scan.skip_to(*mark)
+            yield scan
 
     def _scan(self, source: Path | IO[bytes], before: Head, **how: Any) -> Scan:
         return Scan(source, session=self._placer.session, before=before, limits=self._limits, **how)
