@@ -92,6 +92,7 @@ def small_class() -> list[dict[str, Any]]:
         _small_test("22-b", required=True, reason="fail", message="S1: <i>expected</i> 1; found: `2`"),
         _small_test("22-c", reason="timeout", message="It did not end"),
         _small_test("22-d", reason="not-implemented"),
+        _small_test("22-e", reason="timeout", message="It did not end"),
     ]})  # fmt: skip
     ours = _small_row("not our day", "grader-error", {"04": [
         _small_test("04-a", required=True, guard=True),

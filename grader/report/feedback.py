@@ -8,7 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.intake import reason
-from grader.report.rows import Lesson, Row, Test, both, figure, first_missed, missed, next_step, problem, who
+from grader.report.rows import (
+    Lesson,
+    Row,
+    Test,
+    alike,
+    both,
+    figure,
+    first_missed,
+    missed,
+    next_step,
+    problem,
+    who,
+)
 from grader.report.student_text import markdown
 from grader.report.words import DIMENSIONS, VERDICTS, say
 
@@ -43,10 +55,12 @@ def _in_one_language(row: Row, language: Language) -> Iterator[str]:
 
 def _lesson(number: str, lesson: Lesson, language: Language) -> Iterator[str]:
     yield f"\n## {say('lesson', language, lesson=number)}"
-    first = first_missed(lesson)
-    if first:
-        yield f"\n**{say('first', language, id=first['id'], title=markdown(getattr(both(first['title']), language)))}**\n"
+    told = _told_first(lesson)
+    if told:
+        first, *others = told
+        yield f"\n**{say('first', language, id=first['id'], title=_title(first, language))}**\n"
         yield from _explained(first, language)
+        yield from _the_same(others, language)
     else:
         yield f"\n**{say('nothing-left', language)}**"
     answers = {key: say("yes" if lesson[key] else "no", language) for key in ("ok", "complete")}
@@ -60,20 +74,39 @@ def _lesson(number: str, lesson: Lesson, language: Language) -> Iterator[str]:
     for group in ("required", "extended"):
         yield f"\n### {say('score', language, title=say(group, language), **lesson[group])}"
         tests = [test for test in lesson["tests"] if test["required"] == (group == "required")]
-        yield from _misses([test for test in missed(tests) if test is not first], language)
+        yield from _misses([test for test in missed(tests) if test not in told], language)
+
+
+def _told_first(lesson: Lesson) -> list[Test]:
+    """Give the test to look at first, and with it those that ended in the same words, if it was written at all."""
+    first = first_missed(lesson)
+    if first is None or first["reason"] == "not-implemented":
+        return [first] if first else []
+    return next(group for group in alike(missed(lesson["tests"])) if first in group)
 
 
 def _misses(tests: list[Test], language: Language) -> Iterator[str]:
     """Tell every test that was missed; those whose code is not written yet only by name."""
     unwritten = [test for test in tests if test["reason"] == "not-implemented"]
-    for test in tests:
-        if test not in unwritten:
-            yield f"\n**{test['id']} {markdown(getattr(both(test['title']), language))}**\n"
-            yield from _explained(test, language)
+    for test, *others in alike(test for test in tests if test["reason"] != "not-implemented"):
+        yield f"\n**{test['id']} {_title(test, language)}**\n"
+        yield from _explained(test, language)
+        yield from _the_same(others, language)
     if unwritten:
         yield f"\n{say('unwritten', language, count=len(unwritten))}\n"
     for test in unwritten:
-        yield f"- {test['id']} {markdown(getattr(both(test['title']), language))}"
+        yield f"- {test['id']} {_title(test, language)}"
+
+
+def _the_same(others: list[Test], language: Language) -> Iterator[str]:
+    if others:
+        yield f"\n{say('the-same', language, count=len(others))}\n"
+    for test in others:
+        yield f"- {test['id']} {_title(test, language)}"
+
+
+def _title(test: Test, language: Language) -> str:
+    return markdown(getattr(both(test["title"]), language))
 
 
 def _explained(test: Test, language: Language) -> Iterator[str]:

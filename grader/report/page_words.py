@@ -48,6 +48,7 @@ PAGE: dict[str, Text] = {
     "no": Text("否", "no"),
     "rubric": Text("分项", "Rubric"),
     "passed": Text("已通过 {} 项", "{} passed"),
+    "the-same": Text("另有 {} 项结果相同", "{} more ended the same way"),
     "unwritten": Text("尚未实现 {} 项", "{} not implemented"),
     "message": Text("看到的", "Seen"),
     "hint": Text("下一步", "Next step"),

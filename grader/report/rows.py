@@ -52,6 +52,15 @@ def missed(tests: Iterable[Test]) -> list[Test]:
     )
 
 
+def alike(tests: Iterable[Test]) -> list[list[Test]]:
+    """Put tests together that ended in the same words: code that does not load is told once, not forty times."""
+    groups: dict[tuple[str, str], list[Test]] = {}
+    for test in tests:
+        said = test["message"]["en"] if test["message"] else test["id"]
+        groups.setdefault((test["reason"], said), []).append(test)
+    return list(groups.values())
+
+
 def first_missed(lesson: Lesson) -> Test | None:
     """Give the test to look at first."""
     return next(iter(missed(lesson["tests"])), None)

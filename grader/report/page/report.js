@@ -340,10 +340,20 @@
     const passed = tests.filter((test) => !test.mark);
     return [
       make("h3", {}, `${say(key)} ${some}/${all}`),
-      ...missed.map(missedTest),
+      ...alike(missed).map(([first, ...others]) => missedTest(first, others)),
       folded(say("unwritten", unwritten.length), unwritten),
       folded(say("passed", passed.length), passed),
     ];
+  }
+
+  /** Put tests together that ended in the same words: code that does not load is told once, not forty times. */
+  function alike(tests) {
+    const groups = new Map();
+    for (const test of tests) {
+      const words = `${test.mark} ${test.message || test.id}`;
+      groups.set(words, [...(groups.get(words) ?? []), test]);
+    }
+    return [...groups.values()];
   }
 
   function folded(title, tests) {
@@ -351,7 +361,7 @@
     return make("details", {}, make("summary", {}, title), make("ul", { class: "list" }, ...tests.map((test) => make("li", { "data-test": test.id }, `${test.id} ${pick(test.title)}`))));
   }
 
-  function missedTest(test) {
+  function missedTest(test, others) {
     const worth = test.guard ? `0 (−${test.worth})` : `0/${test.worth}`;
     const aside = [test.rules.join(", "), `${say("points")} ${worth}`, test.core && say("core"), test.guard && say("guard")];
     return make(
@@ -367,6 +377,7 @@
         [say("hint"), test.mark === "fail" && test.hint ? pick(test.hint) : ""],
         [say("place"), test.place && make("code", {}, test.place)],
       ]),
+      folded(say("the-same", others.length), others),
     );
   }
 
