@@ -188,7 +188,7 @@ def test_a_link_or_pipe_is_no_submission(tmp_path, make):
 
     assert "link, pipe or device" in open_submission(tmp_path / "ana").problem.en
     assert is_submission(tmp_path / "ana")
-    assert not is_submission(tmp_path / ".DS_Store")
+    assert not any(is_submission(tmp_path / name) for name in (".DS_Store", ".git", "__MACOSX", "Thumbs.db"))
 
 
 def test_a_submission_that_vanished_has_its_row(tmp_path):

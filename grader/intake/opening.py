@@ -16,7 +16,7 @@ from grader.intake.folders import OPEN_PLAIN, FolderSource
 from grader.intake.handin import ARCHIVES, Handin, LeftOut, Opened, content_hash, kit_paths
 from grader.intake.kit_files import KIT_FILES, MANIFEST
 from grader.intake.manifest import Manifest, ManifestError
-from grader.intake.names import in_utf8
+from grader.intake.names import in_utf8, is_tools_own
 from grader.intake.reasons import UnreadableError, problem
 from grader.intake.source import MAX_ARCHIVE_BYTES, MIB, Deadline, Source
 from grader.intake.tars import TarSource, is_tar
@@ -50,11 +50,11 @@ class _Found(NamedTuple):
 
 
 def is_submission(path: Path) -> bool:
-    """Say whether a child of a class folder gets a row: everything does that is not hidden.
+    """Say whether a child of a class folder gets a row: everything does that is not hidden, nor a desktop's own.
 
     What is no submission after all (a list of names, a note) then says so in its row; nobody is passed over.
     """
-    return not path.name.startswith(".")
+    return not path.name.startswith(".") and not is_tools_own(path.name)
 
 
 def open_submission(path: Path) -> Opened:
