@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from pathlib import Path
 
@@ -73,4 +74,5 @@ def _from_another_disk(garden: Garden) -> None:
 def _another_disk(here: Path) -> Path | None:
     candidates = (Path("/dev/shm"), Path(tempfile.gettempdir()), Path.home())  # noqa: S108 — to be told apart from here
     disk = here.stat().st_dev
-    return next((folder for folder in candidates if folder.is_dir() and folder.stat().st_dev != disk), None)
+    usable = (folder for folder in candidates if folder.is_dir() and os.access(folder, os.W_OK))
+    return next((folder for folder in usable if folder.stat().st_dev != disk), None)
