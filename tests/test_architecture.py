@@ -63,7 +63,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     ),
     "labkit.experiments": (
         *("labkit.experiments", "labkit.actions", "labkit.views", "labkit.words", "labkit.workspace"),
-        *("labkit.naive", "labkit.faults", "labkit.generate", "solution.lesson_22"),
+        *("labkit.naive", "labkit.faults", "labkit.generate", "solution.lesson_22", "solution.durable_log"),
         *("labkit.lab_actions", "labkit.lab_folder", "labkit.node"),
     ),
     "labkit": (),
@@ -156,7 +156,7 @@ def test_only_the_roof_names_the_grader() -> None:
     }
 
     assert naming == {"labkit/cli.py"}
-    assert {door.where.split(".")[0] for door in cli.DOORS.values()} == {"labkit", "grader"}
+    assert {door.where.split(".")[0] for door in cli.DOORS.values()} == {"labkit", "grader", "solution"}
 
 
 def test_lesson_code_can_be_read_in_one_sitting() -> None:

@@ -24,6 +24,7 @@ _JSON_SPACE = " \t\r\n"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 _decode = msgspec.json.Decoder().decode
 
@@ -38,11 +39,10 @@ class NotStrictError(ValueError):
 
 
 class Judged(msgspec.Struct, frozen=True, gc=False):
-    """A line that is strict JSON: its value, and what in it other readers stumble over."""
+    """A line that is strict JSON: its value, and by kind what in it other readers stumble over."""
 
     value: Any
-    huge_integer: bool = False
-    lone_surrogate: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def judge(raw: bytes) -> Judged:
@@ -52,41 +52,48 @@ def judge(raw: bytes) -> Judged:
     """
     try:
         value = _decode(raw)
-        beyond = raw.count(b'"') - 2 * _strings((value,), 1, 1)
-        if not beyond or beyond == _escaped_quotes(raw):
+        if raw.count(b'"') == _quotes((value,), 1) and b"\\u0022" not in raw:
             return Judged(value)
     except (msgspec.MsgspecError, RecursionError, ValueError, _UnsureError):
         pass  # the exact judge knows what is wrong with it, if anything is
     return judge_exactly(raw)
 
 
+def judge_objects(lines: list[bytes], data: bytes) -> list[dict[str, Any]] | None:
+    """Give the objects of many lines at once; `data` is all their bytes, newlines between them.
+
+    None when one of them is no strict JSON object, or needs a closer look: then `judge` looks at each.
+    """
+    try:
+        values = list(map(_decode, lines))
+        if data.count(b'"') != _quotes(values, 0) or b"\\u0022" in data:
+            return None
+    except (msgspec.MsgspecError, RecursionError, ValueError, _UnsureError):
+        return None
+    return values if set(map(type, values)) == {dict} else None
+
+
 class _UnsureError(Exception):
     """The fast judge leaves this one to the exact judge."""
 
 
-def _escaped_quotes(raw: bytes) -> int:
-    """Count the quotes that end no string: those behind a backslash that is not escaped itself."""
-    if b'\\\\"' in raw:
-        raw = raw.replace(b"\\\\", b"")
-    return raw.count(b'\\"')
+def _quotes(values: Iterable[Any], depth: int) -> int:
+    """Count the quotes by which decoded values are written: two a string, key or value, and those inside values.
 
-
-def _strings(values: Iterable[Any], count: int, depth: int) -> int:
-    """Count the strings, keys included, that `count` decoded values hold.
-
-    msgspec keeps the last of two equal keys and says nothing: then the text has strings that the value has not.
+    msgspec keeps the last of two equal keys and says nothing: then the text has more. It has fewer only where a quote is
+    written as an escaped code.
     """
     if depth > MAX_DEPTH + 1:
         raise _UnsureError
+    count = 0
     for value in values:
         kind = value.__class__
         if kind is str:
-            continue
-        count -= 1
-        if kind is dict:
-            count += len(value) + _strings(value.values(), len(value), depth + 1)
+            count += 2 + value.count('"')
+        elif kind is dict:
+            count += 2 * len(value) + _quotes(value.values(), depth + 1)
         elif kind is list:
-            count += _strings(value, len(value), depth + 1)
+            count += _quotes(value, depth + 1)
         elif kind is int and not _LEAST <= value <= _MOST:
             raise _UnsureError
     return count
@@ -106,7 +113,7 @@ def judge_exactly(raw: bytes) -> Judged:
         encoded = _ENCODED_SURROGATE.match(raw, start)
         raise NotStrictError("encoded-surrogate" if encoded else "utf-8", start) from None
     value = parse_exactly(text)
-    return Judged(value, *_odd(value))
+    return Judged(value, _odd(value))
 
 
 def parse_exactly(text: str) -> Any:
@@ -148,9 +155,9 @@ def _bytes_before(text: str, body: str, position: int) -> int:
     return start + len(body[:position].encode("utf-8", "surrogatepass"))
 
 
-def _odd(value: Any) -> tuple[bool, bool]:
+def _odd(value: Any) -> tuple[str, ...]:
     """Say whether a value holds an integer past 64 bits, and whether it holds half of a surrogate pair."""
-    huge = lone = False
+    notes = set()
     rest = [value]
     while rest:
         found = rest.pop()
@@ -159,11 +166,11 @@ def _odd(value: Any) -> tuple[bool, bool]:
             rest.extend(found.values())
         elif isinstance(found, list):
             rest.extend(found)
-        elif isinstance(found, str):
-            lone = lone or (not found.isascii() and any("\ud800" <= letter <= "\udfff" for letter in found))
-        elif type(found) is int:
-            huge = huge or not _LEAST <= found <= _MOST
-    return huge, lone
+        elif isinstance(found, str) and not found.isascii() and _SURROGATE.search(found):
+            notes.add("lone-surrogate")
+        elif type(found) is int and not _LEAST <= found <= _MOST:
+            notes.add("huge-integer")
+    return tuple(sorted(notes))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
