@@ -106,7 +106,7 @@ class Graded:
         head += "".join(f'<th scope="col" class="turned">{_short(test["id"])}</th>' for test in tests)
         body = "".join(f"<tr>{self._row(name)}</tr>" for name in self.rows)
         table = f"<table class='seen-table inst-matrix'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        region = f'<div class="inst-scroll" tabindex="0" role="region" aria-label="{t("inst.matrix")}">{table}</div>'
+        region = f'<div class="inst-scroll" tabindex="0" role="group" aria-label="{t("inst.matrix")}">{table}</div>'
         return f"{cards.STYLE}{_STYLE}{region}<p>{t('inst.key')}</p>"
 
     def _row(self, name: str) -> str:

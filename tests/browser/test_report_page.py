@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -245,7 +246,7 @@ def test_five_hundred_students_sort_and_filter_without_a_stall(page: Page, tmp_p
     expect(page.get_by_role("status")).to_have_text(f"{MANY} of {MANY} submissions shown")
     milliseconds = sorted(main_thread_of(page, step) for step in STEPS)
     found = {
-        "p95_ms": milliseconds[int(len(STEPS) * 0.95)],
+        "p95_ms": milliseconds[math.ceil(len(STEPS) * 0.95) - 1],
         "longest_ms": milliseconds[-1],
         "steps": len(STEPS),
     }
@@ -257,7 +258,7 @@ def test_five_hundred_students_sort_and_filter_without_a_stall(page: Page, tmp_p
 
 
 STEPS = [
-    *(f"document.querySelectorAll('#matrix thead button')[{at}].click()" for at in range(12)),
+    *(f"document.querySelectorAll('#matrix thead button')[{at}].click()" for at in range(15)),
     *(
         f"(find => {{ find.value = '{text}'; find.dispatchEvent(new Event('input')) }})(document.getElementById('search'))"
         for text in ("s", "st", "student 1", "student 12", "")
