@@ -9,11 +9,14 @@ import gzip
 import os
 import shutil
 import stat
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from solution.durable_log.checkpoint import Checkpoints, Replayed
 from solution.durable_log.errors import (
@@ -491,6 +494,19 @@ def test_a_cut_that_opening_cannot_see_is_found_by_verify(session: Session) -> N
     assert verdict(session.folder)[:2] == ("corrupt", f"{SECOND}.gz")
 
 
+def test_a_compressed_segment_that_unpacks_without_end_is_given_up_early(session: Session) -> None:
+    """Small on the disk, huge in memory: what is longer than what was closed is not read on."""
+    session.segments.compress()
+    file = session.segments.files()[1]
+    assert file.closed is not None
+    bomb = gzip.compress(bytes(64 << 20))
+    file.compressed_path.write_bytes(bomb[:-4] + struct.pack("<I", file.closed.bytes))
+    Segments.open(session.folder)
+
+    with pytest.raises(CorruptLogError, match=f"more bytes, not {file.closed.bytes}"):
+        file.prove()
+
+
 def test_flipped_bytes_of_a_compressed_segment_never_give_other_lines(session: Session) -> None:
     """Each is found, or is in gzip's own header and changes no line."""
     session.segments.compress()
@@ -563,6 +579,36 @@ def test_every_flipped_byte_and_every_cut_of_a_manifest_is_refused(session: Sess
         path.write_bytes(raw)
         with pytest.raises((CorruptLogError, UnknownVersionError)):
             read_manifest(path, SESSION)
+
+
+PIECES = (
+    *(b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b'"v":', b"1", b"99", b"-", b"null", b"NaN", b"1e999"),
+    *(b'"\\ud800"', b"\xff", b"\0", b"9" * 5000, b',"file_hash":"', b"a" * 64, b'"}\n'),
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    at=st.integers(0, 700),
+    gone=st.integers(0, 60),
+    put=st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join)),
+    alone=st.booleans(),
+)
+def test_no_bytes_make_a_manifest_crash_its_reader(
+    session: Session, at: int, gone: int, put: bytes, alone: bool
+) -> None:
+    """Anything, alone or put into a sound one: refused in a word of ours, or the sound one itself."""
+    manifest = read_manifest(session.folder.manifest_path, SESSION)
+    whole = session.folder.manifest_path.read_bytes()
+    spoiled = session.folder.path / "spoiled"
+    spoiled.write_bytes(put if alone else whole[:at] + put + whole[at + gone :])
+
+    try:
+        found = read_manifest(spoiled, SESSION)
+    except (CorruptLogError, UnknownVersionError):
+        return
+
+    assert found == manifest
 
 
 def test_a_missing_manifest_beside_segments_is_damage(session: Session) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from .atomic_file import replace_file
 from .errors import CorruptLogError, UnknownVersionError
 from .reading import open_log
-from .strict_json import NotStrictError, judge
+from .strict_json import judge
 
 Sealed = TypeVar("Sealed", bound=msgspec.Struct)
 
@@ -57,5 +57,5 @@ def read_sealed(path: Path, kind: type[Sealed], version: int, most_bytes: int) -
         if seal is None or hashlib.sha256(body).hexdigest().encode() != seal[1]:
             raise CorruptLogError(str(path), "does not match the hash that it carries")
         return msgspec.convert(judge(body + b"}").value, kind)
-    except (msgspec.MsgspecError, NotStrictError, UnicodeDecodeError, RecursionError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         raise CorruptLogError(str(path), f"is not a {kind.__name__.lower()}") from None

@@ -196,13 +196,12 @@ class _Reader(io.RawIOBase):
 
     def _compare(self, closed: Closed, piece: Any) -> None:
         self._digest.update(piece)
-        if not len(piece) and (self._bytes, self._digest.hexdigest()) != (closed.bytes, closed.sha256):
-            raise CorruptLogError(
-                self.name,
-                f"is not what was closed: {self._bytes} bytes, the manifest says {closed.bytes}"
-                if self._bytes != closed.bytes
-                else "is not what was closed: its SHA-256 differs",
-            )
+        ended = not len(piece)
+        if self._bytes > closed.bytes or (ended and self._bytes < closed.bytes):
+            found = f"{self._bytes} bytes" if ended else "more bytes"
+            raise CorruptLogError(self.name, f"is not what was closed: {found}, not {closed.bytes}")
+        if ended and self._digest.hexdigest() != closed.sha256:
+            raise CorruptLogError(self.name, "is not what was closed: its SHA-256 differs")
 
     def close(self) -> None:
         self._source.close()
