@@ -10,9 +10,9 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -31,6 +31,7 @@ from grader.pool import (
     seat_class,
 )
 from grader.report.files import write_class, write_outcomes
+from grader.report.notebooks import show_notebooks
 from grader.report.progress import progress
 from grader.report.terminal import show_class, show_outcome
 from grader.report.words import chosen_language, say
@@ -143,6 +144,11 @@ def verify(
     type=click.Path(path_type=Path),
     help="The class list, a CSV with the columns id, name, submission: who handed in nothing gets a row, too.",
 )
+@click.option(
+    "--notebooks",
+    is_flag=True,
+    help="Execute the notebooks that were handed in, and report what failed in them.",
+)
 @click.option("--allow-unsandboxed", is_flag=True, help="Grade although nothing here shuts the code in.")
 @_lessons
 @_language
@@ -156,6 +162,7 @@ def grade(
     cluster: str | None,
     resume: bool,
     roster: Path | None,
+    notebooks: bool,
     allow_unsandboxed: bool,
     lessons: tuple[str, ...],
     lang: str | None,
@@ -177,7 +184,7 @@ def grade(
     with _told_plainly(), _crew(jobs, cluster) as crew:
         with progress("open", len(found), lines=False) as step:
             submissions = seat_class(found, students, step)
-        run = ClassRun(lessons or LESSONS, settings, rung.name, crew)
+        run = ClassRun(lessons or LESSONS, settings, rung.name, crew, notebooks)
         with ClassRecord(record_folder(folder or kit_root() / SAMPLE_CLASS)) as record:
             calibration, rows = _grade_class(run, submissions, record, resume=resume)
     language = chosen_language(lang)
@@ -186,8 +193,14 @@ def grade(
         write_outcomes(sys.stdout, calibration, rows)
     else:
         show_class(Console(highlight=False), [*calibration, *rows], language)
+        show_notebooks(Console(highlight=False), rows, language)
         click.echo(page)
-    raise SystemExit(GraderFault.exit_code if any(row["verdict"] == "grader-error" for row in rows) else 0)
+    raise SystemExit(GraderFault.exit_code if any(map(_is_fault, rows)) else 0)
+
+
+def _is_fault(row: Mapping[str, Any]) -> bool:
+    """Say whether the grader failed at a row."""
+    return "grader-error" in (row["verdict"], *(notebook["status"] for notebook in row["notebooks"]))
 
 
 def _grade_class(

@@ -17,6 +17,7 @@ from grader.worker import STOP_SECONDS, grade_task
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from grader.notebooks import NotebookTask
     from grader.worker import Task
 
 OLDEST = (2026, 3)
@@ -65,7 +66,7 @@ class ClusterCrew:
         """Say how many threads the workers have now; one when they are all gone, since others may come."""
         return sum(self._asked(self._client.nthreads).values()) or 1
 
-    def submit(self, task: Task) -> Future[bytes]:
+    def submit(self, task: Task | NotebookTask) -> Future[bytes]:
         """Send one task. Raises: ClusterError when the scheduler is gone."""
         future: Future[bytes] = self._asked(lambda: self._executor.submit(grade_bytes, pickle.dumps(task)))
         return future

@@ -23,6 +23,7 @@ from grader.worker import STOP_SECONDS
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from grader.notebooks import NotebookTask
     from grader.worker import Task
 
 _SLACK_SECONDS = 30.0  # beyond a submission's own time: start, laying down, cleaning up
@@ -39,7 +40,7 @@ class Crew(Protocol):
         """Say how many tasks can be worked on at once, now."""
         ...
 
-    def submit(self, task: Task) -> Future[bytes]:
+    def submit(self, task: Task | NotebookTask) -> Future[bytes]:
         """Have one task done; its result is what `grade_task` gives. Raises through the future: what lost the task."""
         ...
 
@@ -69,11 +70,11 @@ class LocalCrew:
         """Say how many processes there are."""
         return self._jobs
 
-    def submit(self, task: Task) -> Future[bytes]:
+    def submit(self, task: Task | NotebookTask) -> Future[bytes]:
         """Have one task done by the next process that is free."""
         return self._threads.submit(self._hand_out, task)
 
-    def _hand_out(self, task: Task) -> bytes:
+    def _hand_out(self, task: Task | NotebookTask) -> bytes:
         process = self._idle.get()
         try:
             return process.grade(task)
@@ -104,11 +105,11 @@ class _Process:
         self._stopped = False
         self._starting = threading.Lock()
 
-    def grade(self, task: Task) -> bytes:
+    def grade(self, task: Task | NotebookTask) -> bytes:
         """Hand the task over and wait for its answer. Raises: WorkerLostError, OSError when none can be started."""
         with self._starting:
             line = self._line or self._start()
-        line.settimeout(task.settings.limits_of(task.handin.lesson).submission_seconds + _SLACK_SECONDS)
+        line.settimeout(task.seconds + _SLACK_SECONDS)
         why = "ended before it had an answer"
         try:
             line.sendall(pickle.dumps(task))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 # Files that can change an outcome, by lesson, below the kit: the grader itself, and what the code is laid into.
 _JUDGES = ("grader", "labkit/faults/file_layer.py")
-_LABS = {"22": (), "04": ("assets/issue-garden-lab", "assets/lesson-03-result", "assets/lesson-04-state")}
+_LABS = {
+    "22": (),
+    "04": ("assets/issue-garden-lab", "assets/lesson-03-result", "assets/lesson-04-state"),
+    "notebooks": ("labkit", "solution", "starter", "assets"),
+}
 _NO_JUDGES = ("grader/report", "grader/suites/mutants")
 
 
@@ -32,8 +36,18 @@ def content_of(handin: Handin) -> str:
     return _digest(parts)
 
 
+def content_of_notebooks(notebooks: Mapping[str, bytes], handins: Iterable[Handin]) -> str:
+    """Hash what is executed: the notebooks by name, and the lessons that they import."""
+    parts = [
+        part
+        for name in sorted(notebooks)
+        for part in (name.encode("utf-8", "surrogateescape"), notebooks[name])
+    ]
+    return _digest([*parts, b"", *(content_of(handin).encode() for handin in handins)])
+
+
 def suite_of(lesson: str, settings: Settings, rung: str) -> str:
-    """Hash what a lesson is judged by: the checks and the grader's own files, limits and points, the isolation."""
+    """Hash what a lesson (or `notebooks`) is judged by: the checks and the grader's own files, limits and points, the isolation."""
     rules = {"limits": asdict(settings.limits_of(lesson)), "points": dict(settings.points.get(lesson, {}))}
     return _digest([_files_of(lesson).encode(), json.dumps(rules, sort_keys=True).encode(), rung.encode()])
 

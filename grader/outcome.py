@@ -177,8 +177,17 @@ class Head:
     content: str = ""
     suite: str = ""
 
-    def row(self, lessons: Mapping[str, dict[str, Any]], seconds: float = 0.0) -> dict[str, Any]:
-        """Give the whole row as JSON; `lessons` as `LessonOutcome.plain`, `seconds` of wall clock spent on it."""
+    def row(
+        self,
+        lessons: Mapping[str, dict[str, Any]],
+        seconds: float = 0.0,
+        notebooks: Sequence[dict[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """Give the whole row as JSON.
+
+        `lessons` are as `LessonOutcome.plain`, `seconds` the wall clock spent on it, `notebooks` what those that were
+        handed in showed when they were executed (`grader.notebooks`), which no mark is made of.
+        """
         return {
             "schema": SCHEMA,
             "submission": self.submission,
@@ -193,6 +202,7 @@ class Head:
             "suite": self.suite,
             "seconds": seconds,
             "lessons": dict(lessons),
+            "notebooks": list(notebooks),
         }
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from grader.fingerprint import content_of, suite_of, together
+from grader.fingerprint import content_of, content_of_notebooks, suite_of, together
 from grader.intake import Opened, is_submission, open_submission
 from grader.intake.names import showable
 from grader.journal import Grading, Key
+from grader.notebooks import LESSON as NOTEBOOKS
+from grader.notebooks import NotebookTask, not_executed
 from grader.outcome import Finding, Head, conclude, gravest
 from grader.plain_text import printable
 from grader.roster import claim_of, seat
@@ -97,9 +99,11 @@ class Rows(Sequence[dict[str, Any]]):
         """Make one row, or take some of them."""
         if isinstance(index, slice):
             return Rows(self._rows[index])
-        head, lessons = self._rows[index]
-        seconds = sum(grading.seconds for grading in lessons.values())
-        return head.row({lesson: grading.outcome for lesson, grading in lessons.items()}, round(seconds, 3))
+        head, gradings = self._rows[index]
+        seconds = sum(grading.seconds for grading in gradings.values())
+        lessons = {lesson: grading.outcome for lesson, grading in gradings.items()}
+        notebooks = lessons.pop(NOTEBOOKS, {}).get("notebooks", ())
+        return head.row(lessons, round(seconds, 3), notebooks)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Make one row after the other."""
@@ -108,16 +112,32 @@ class Rows(Sequence[dict[str, Any]]):
 
 @dataclass(frozen=True, slots=True)
 class ClassRun:
-    """How a class is graded: which lessons, by which settings, on which rung, by whom."""
+    """How a class is graded: which lessons, by which settings, on which rung, by whom; with `notebooks`, these too."""
 
     lessons: Sequence[str]
     settings: Settings
     rung: str
     crew: Crew
+    notebooks: bool = False
 
     def suites(self) -> dict[str, str]:
-        """Give what each lesson is judged by, as a hash."""
-        return {lesson: suite_of(lesson, self.settings, self.rung) for lesson in self.lessons}
+        """Give what each lesson, and the notebooks, are judged by, as a hash."""
+        names = [*self.lessons, *([NOTEBOOKS] if self.notebooks else [])]
+        return {name: suite_of(name, self.settings, self.rung) for name in names}
+
+    def tasks(self, opened: Opened, suites: Mapping[str, str]) -> dict[Key, Task | NotebookTask]:
+        """Give what there is to do for one submission, by what its outcome is known by."""
+        handins = [opened.handin(lesson) for lesson in self.lessons]
+        tasks: dict[Key, Task | NotebookTask] = {}
+        for handin in handins:
+            suite = suites[handin.lesson]
+            key = Key(handin.lesson, content_of(handin), suite)
+            tasks[key] = Task(handin, self.settings, self.rung, suite)
+        if self.notebooks and opened.notebooks:
+            suite = suites[NOTEBOOKS]
+            key = Key(NOTEBOOKS, content_of_notebooks(opened.notebooks, handins), suite)
+            tasks[key] = NotebookTask(opened.notebooks, handins, self.settings, self.rung, suite)
+        return tasks
 
     def calibrate(self, tell: Tell | None = None) -> Rows:
         """Grade the reference solution and the untouched starter first, in the same boxes, anew in every run (G13).
@@ -171,7 +191,7 @@ class _Work(NamedTuple):
     """One task on its way, and whether it had been tried before."""
 
     key: Key
-    task: Task
+    task: Task | NotebookTask
     again: bool = False
 
 
@@ -210,8 +230,7 @@ class _Pass:
 
     def _begin(self, submission: Submission) -> None:
         opened = _open(submission)
-        handins = [opened.handin(lesson) for lesson in self.run.lessons]
-        keys = {Key(each.lesson, content_of(each), self._suites[each.lesson]): each for each in handins}
+        tasks = self.run.tasks(opened, self._suites)
         head = Head(
             submission.name,
             self.run.rung,
@@ -220,15 +239,15 @@ class _Pass:
             opened.handed_in,
             submission.problem,
             (*submission.notes, *opened.notes),
-            together(key.content for key in keys),
-            together(key.suite for key in keys),
+            together(key.content for key in tasks),
+            together(key.suite for key in tasks),
         )
-        row = _Row(head, tuple(keys), {key for key in keys if key not in self._known})
+        row = _Row(head, tuple(tasks), {key for key in tasks if key not in self._known})
         self._rows.append(row)
         for key in row.due:
             self._waiting[key].append(row)
             if len(self._waiting[key]) == 1:
-                self._hand_out(_Work(key, Task(keys[key], self.run.settings, self.run.rung, key.suite)))
+                self._hand_out(_Work(key, tasks[key]))
         self._tell_if_complete(row)
 
     def _hand_out(self, work: _Work) -> None:
@@ -264,7 +283,8 @@ class _Pass:
 
     def _tell_if_complete(self, row: _Row) -> None:
         if self.tell and not row.due:
-            self.tell(row.head.submission, gravest(self._known[key].verdict for key in row.keys))
+            verdicts = (self._known[key].verdict for key in row.keys if key.lesson != NOTEBOOKS)
+            self.tell(row.head.submission, gravest(verdicts))
 
 
 def _open(submission: Submission) -> Opened:
@@ -297,6 +317,8 @@ def _no_grading(work: _Work, fault: str) -> Grading:
         f"评分器自身出错（{fault}），不扣分；用 --resume 再评一次。",
         f"The grader itself failed ({fault}); no marks are lost. Grade once more with --resume.",
     )
+    if isinstance(work.task, NotebookTask):
+        return Grading.of(not_executed(work.task, message.en), 0.0)
     checks = load_suite(work.key.lesson).checks
     findings = [Finding(check.id, "error", "grader-error", message) for check in checks]
     return Grading.of(conclude(work.key.lesson, "", checks, findings, work.task.settings).plain(), 0.0)

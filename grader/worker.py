@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grader.fingerprint import suite_of
 from grader.grade import grade_handin
+from grader.notebooks import NotebookTask, execute
 from grader.rungs import strongest_rung
 from grader.sandbox import end_all
 from grader.suites import load_suite
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 1.2
 """How long a grading that is stopped has to end its children and remove its files."""
+_OTHER_KIT = "the kit here is another version; install the one that the run was started with"
 
 
 class Task(NamedTuple):
@@ -47,25 +49,38 @@ class Task(NamedTuple):
     rung: str
     suite: str
 
+    @property
+    def lesson(self) -> str:
+        """The lesson's number."""
+        return self.handin.lesson
 
-def grade_task(task: Task) -> bytes:
+    @property
+    def seconds(self) -> float:
+        """The wall clock that it may take."""
+        return self.settings.limits_of(self.lesson).submission_seconds
+
+
+def grade_task(task: Task | NotebookTask) -> bytes:
     """Grade; give JSON: `{"outcome": LessonOutcome.plain(), "seconds": wall clock}`, or `{"fault": why}`.
 
-    A fault is the grader's own, never the student's. Doing a task twice does no harm.
+    The outcome of notebooks is what `grader.notebooks.execute` gives. A fault is the grader's own, never the student's.
+    Doing a task twice does no harm.
     """
     began = time.monotonic()
     try:
         rung = strongest_rung().name
         if rung != task.rung:
             return _line(fault=f"isolation: {rung} is the strongest here, and {task.rung} is asked for")
-        if suite_of(task.handin.lesson, task.settings, rung) != task.suite:
-            return _line(
-                fault="the kit here is another version; install the one that the run was started with"
-            )
-        _, outcome = grade_handin(task.handin, load_suite(task.handin.lesson).checks, task.settings)
+        if suite_of(task.lesson, task.settings, rung) != task.suite:
+            return _line(fault=_OTHER_KIT)
+        outcome = execute(task) if isinstance(task, NotebookTask) else _graded(task)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not the student's
         return _line(fault=_describe(error))
-    return _line(outcome=outcome.plain(), seconds=round(time.monotonic() - began, 3))
+    return _line(outcome=outcome, seconds=round(time.monotonic() - began, 3))
+
+
+def _graded(task: Task) -> dict[str, Any]:
+    return grade_handin(task.handin, load_suite(task.lesson).checks, task.settings)[1].plain()
 
 
 def _line(**answer: Any) -> bytes:
@@ -83,7 +98,7 @@ def main() -> None:
     """Grade task after task until the line closes."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # asyncio ends a grading in order on this signal
     line = socket.socket(fileno=int(sys.argv[1])).makefile("rwb")
-    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[Task | NotebookTask] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(line, tasks), daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         while True:
@@ -91,7 +106,7 @@ def main() -> None:
             line.flush()
 
 
-def _listen(line: Any, tasks: queue.SimpleQueue[Task]) -> None:
+def _listen(line: Any, tasks: queue.SimpleQueue[Task | NotebookTask]) -> None:
     """Take tasks. When the line closes, stop: in order if that is quick, else at once."""
     with contextlib.suppress(
         EOFError, OSError, pickle.UnpicklingError
