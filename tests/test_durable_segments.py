@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import stat
 import struct
@@ -117,42 +118,55 @@ answer([entry["path"] for entry in layer.log() if entry["op"].endswith("read")])
     assert set(read) == {f"{SESSION}/manifest.json"}
 
 
-def test_a_manifest_is_synced_before_it_is_named_and_its_name_after(session: Session) -> None:
-    """The order that a power cut asks for: lines, new manifest, rename, folder."""
-    source = """
-from tests.durable_session import Session
-session = Session(folder)
+def steps_of(session: Session, change: str) -> list[tuple[str, str]]:
+    """Make a change under the file layer; return its syncs, renames and removals with the names that they are of."""
+    source = f"""
+from tests.durable_changes import CHANGES
+act = CHANGES[{change!r}](folder)
 layer.arm([], folder)
-session.rotate()
-answer([(entry["op"], entry["path"].rpartition("/")[2]) for entry in layer.log()
-        if entry["op"] in ("fsync", "write", "replace")])
+act()
+answer([(entry["op"], entry["path"].rpartition("/")[2]) for entry in layer.log()])
 """
-    steps = answer_of(run_child(source, session.folder.path.parent, imports=(KIT,)))
-
-    manifest = steps[1][1]
-    assert manifest.startswith(".manifest.json.")
-    assert [tuple(step) for step in steps if step[0] != "write"] == [
-        ("fsync", ACTIVE),
-        ("fsync", manifest),
-        ("replace", manifest),
-        ("fsync", SESSION),
+    seen = answer_of(run_child(source, session.folder.path.parent, imports=(KIT,)))
+    temporary = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp")
+    return [
+        (op, temporary.sub(r"new \1", name))
+        for op, name in seen
+        if op in ("fsync", "replace", "unlink") and not (op == "unlink" and name.endswith(".index"))
     ]
-    assert [op for op, _name in steps].index("write") == 1
+
+
+MANIFEST = [("fsync", "new manifest.json"), ("replace", "new manifest.json"), ("fsync", SESSION)]
+
+
+def test_a_rotation_syncs_the_lines_then_the_manifest_then_its_name(session: Session) -> None:
+    """The order that a power cut asks for: the manifest never promises an event that it could take."""
+    assert steps_of(session, "rotate") == [("fsync", ACTIVE), *MANIFEST]
 
 
 def test_a_recorded_head_is_synced_first(session: Session) -> None:
-    """A manifest never promises an event that a power cut could take."""
-    source = """
-from tests.durable_session import Session
-session = Session(folder)
-layer.arm([], folder)
-session.segments.record_head(session.head)
-answer([entry["path"].rpartition("/")[2] for entry in layer.log() if entry["op"] == "fsync"])
-"""
-    synced = answer_of(run_child(source, session.folder.path.parent, imports=(KIT,)))
+    """The same at a close or a checkpoint."""
+    assert steps_of(session, "head") == [("fsync", ACTIVE), *MANIFEST]
 
-    assert synced[0] == ACTIVE
-    assert Segments.look(session.folder).recorded_head() == session.head
+
+def test_a_plain_segment_goes_when_the_compressed_one_is_durable(session: Session) -> None:
+    """Content, then name, and only then the other file."""
+    assert steps_of(session, "compress")[:5] == [
+        ("fsync", f"new {FIRST}.gz"),
+        ("replace", f"new {FIRST}.gz"),
+        ("fsync", SESSION),
+        ("unlink", FIRST),
+        ("fsync", SESSION),
+    ]
+
+
+def test_a_removed_segment_goes_when_the_manifest_is_durable(session: Session) -> None:
+    """A power cut finds files that nobody lists any more as going, never a list of files that are gone."""
+    steps = steps_of(covered(session), "remove")
+
+    assert steps[:3] == MANIFEST
+    assert steps[-4:] == [("fsync", SESSION), *MANIFEST]
+    assert {name for op, name in steps[3:-4] if op == "unlink"} >= {FIRST, SECOND}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -212,6 +226,22 @@ def test_a_segment_that_is_not_what_was_closed_is_not_compressed(session: Sessio
 
     assert (session.folder.path / SECOND).read_bytes() == before
     assert sorted(contents(session.folder.path)) == [f"{FIRST}.gz", SECOND, ACTIVE, "manifest.json"]
+
+
+def test_a_compressed_form_that_reads_back_otherwise_never_replaces_the_plain_one(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk or a library that spoils what it was given is found while the original is still there."""
+    real = gzip.GzipFile.write
+    monkeypatch.setattr(
+        gzip.GzipFile, "write", lambda packed, data: real(packed, bytes(data).replace(b"1", b"2"))
+    )
+    before = contents(session.folder.path)
+
+    with pytest.raises(CorruptLogError, match="SHA-256"):
+        session.segments.compress()
+
+    assert contents(session.folder.path) == before
 
 
 def test_a_reader_that_looked_before_a_compression_reads_on(session: Session) -> None:
