@@ -153,12 +153,12 @@ async def _execute_all(box: Box, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def _begin(box: Box) -> Channel:
-    """Start a child. Raises: ChildLost, OSError."""
+    """Start a child. Raises: OSError; no submission's code has a part in that yet."""
     channel = Channel(start(box, "", faults=False, host=PROGRAM), box.limits.call_seconds, Allowance())
     try:
         async with asyncio.timeout(box.limits.start_seconds):
             await channel.begin()
-    except TimeoutError:
+    except (TimeoutError, ChildLost):
         channel.close()
         raise OSError("nbclient does not start in the sandbox") from None
     except BaseException:
