@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import math
 import signal
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -15,11 +13,9 @@ from grader.plain_text import printable
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
-    from grader.sandbox import Child
+    from grader.sandbox import Child, ForkedChild
 
 Reason = Literal["timeout", "memory", "crash", "tamper", "missing-file", "syntax-error", "import-error"]
-
-_LAST_WORD_SECONDS = 0.5
 
 
 class ChildLost(Exception):  # noqa: N818 - what the pipe has to say about a student's child, in its own word
@@ -53,7 +49,7 @@ class Allowance:
 class Channel(asyncio.Protocol):
     """Sends one line per turn of the loop, takes one reply per question, and trusts nothing that comes back."""
 
-    def __init__(self, child: Child, call_seconds: float, allowance: Allowance) -> None:
+    def __init__(self, child: Child | ForkedChild, call_seconds: float, allowance: Allowance) -> None:
         self._child = child
         self._call_seconds = call_seconds
         self._allowance = allowance
@@ -177,16 +173,13 @@ class Channel(asyncio.Protocol):
 
     def _last_word(self) -> tuple[Reason, Text]:
         """Say how the child ended. Waits a moment: the line may close before the process is gone."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.process.wait(_LAST_WORD_SECONDS)
-        code = self._child.process.returncode
+        code = self._child.ended_by_itself()
         if code is None:
             return "crash", Text("子进程关掉了与评分器的通道", "the child closed its channel to the grader")
-        number = -code if code < 0 else max(0, code - 128)  # bubblewrap tells of a signal as a shell does
-        if number == signal.SIGXCPU:
+        if -code == signal.SIGXCPU:
             return "timeout", Text("处理器时间用完了", "the processor time was used up")
-        if number:
-            return "crash", Text(f"子进程被信号 {number} 结束", f"the child was ended by signal {number}")
+        if code < 0:
+            return "crash", Text(f"子进程被信号 {-code} 结束", f"the child was ended by signal {-code}")
         return "crash", Text(
             f"子进程中途自行退出（退出码 {code}）", f"the child ended by itself half-way (exit code {code})"
         )

@@ -139,7 +139,7 @@ class Run:
         if finding.status == "fail" and box.has_no_room_here:
             finding = _grader_error(check, OSError(errno.ENOSPC, ""))
         if finding.status != "pass" and finding.reason != "not-implemented":
-            self.children.end(faults=check.faults)
+            self.children.end_spoilt(faults=check.faults)
         return finding
 
     async def _tried(self, check: Check) -> Finding:

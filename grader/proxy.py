@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from grader.channel import Reason
     from grader.lab import Rule
-    from grader.sandbox import Box
+    from grader.sandbox import Box, Child, ForkedChild, Nursery
 
 
 class Children:
@@ -41,6 +41,7 @@ class Children:
         self.out_of_play: ChildLost | None = None
         self._package = package
         self._running: dict[bool, Channel] = {}
+        self._nurseries: dict[bool, Nursery] = {}
         self._ends_at = time.monotonic() + box.limits.submission_seconds
         self._timeouts = 0
 
@@ -73,10 +74,18 @@ class Children:
         if running := self._running.pop(faults, None):
             running.close()
 
+    def end_spoilt(self, *, faults: bool) -> None:
+        """End a child in which something unexpected happened, unless no student's code ran in that process."""
+        running = self._running.get(faults)
+        if self._host != rungs.SPINE_HOST or (running and running.lost):
+            self.end(faults=faults)
+
     def close(self) -> None:
         """End every child."""
         for faults in (True, False):
             self.end(faults=faults)
+            if nursery := self._nurseries.pop(faults, None):
+                nursery.end()
 
     def take_note(self, lost: ChildLost) -> None:
         """Remember how a child was lost: some ends are final for the whole submission."""
@@ -107,7 +116,7 @@ class Children:
             channel.lose(lost.reason, lost.seen, lost.then)
 
     async def _start(self, *, faults: bool) -> Channel:
-        child = sandbox.start(self.box, self._package, faults=faults, host=self._host)
+        child = self._child(faults=faults)
         channel = Channel(child, self.box.limits.call_seconds, self.allowance)
         try:
             reply = await asyncio.wait_for(channel.begin(), self.box.limits.start_seconds)
@@ -121,6 +130,16 @@ class Children:
             channel.close()
             raise _load_failure(reply["err"])
         return channel
+
+    def _child(self, *, faults: bool) -> Child | ForkedChild:
+        """Start a child: a fork where that is safe, which takes a tenth of the time of a new interpreter."""
+        if self._host != rungs.HOST or not sandbox.can_fork(self.box):
+            return sandbox.start(self.box, self._package, faults=faults, host=self._host)
+        nursery = self._nurseries.get(faults)
+        if nursery is None or nursery.is_over:
+            nursery = self._nurseries[faults] = sandbox.start_nursery(self.box, self._package, faults=faults)
+        self.box.check_running()
+        return nursery.start()
 
 
 _NOT_RUN = Text("前面的测试超时太多，这一项没有运行", "not run: too many tests before it ran out of time")

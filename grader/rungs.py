@@ -147,7 +147,7 @@ def end_user(user: int | None) -> None:
 
     All at once, in that user's own name: one by one, they could go on starting others.
     """
-    if user in range(_FIRST_USER, _FIRST_USER + _USERS):
+    if user is not None and _FIRST_USER <= user < _FIRST_USER + _USERS:
         command = [*_another_user(Place(KIT, KIT, KIT, user)), "kill", "-KILL", "--", "-1"]
         subprocess.run(command, capture_output=True, check=False)
 

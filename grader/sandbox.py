@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _LITTLE_ROOM = 1 << 20  # bytes
 _KEEPER_SECONDS = 5
+_LAST_WORD_SECONDS = 0.5
+_STILL_RUNNING = 999  # says a nursery of its child
 
 
 class RunEnded(Exception):  # noqa: N818 - nobody's fault
@@ -96,6 +98,12 @@ class Box:
         for child in list(self._children):
             child.kill()
 
+    def close(self) -> None:
+        """Let go of everything, once nobody waits for a child any more."""
+        self.end()
+        for child in self._children:
+            child.channel.close()
+
 
 class Child:
     """A started host: its process, and our end of the one socket it shares with us."""
@@ -107,8 +115,8 @@ class Child:
         self._lock = threading.Lock()
         self._killed = False
 
-    def kill(self) -> int:
-        """End the whole process group now; give the exit code, as `Popen.returncode` does."""
+    def kill(self) -> None:
+        """End the whole process group now."""
         with self._lock:
             if not self._killed:  # once: the number could be another group's the next time
                 self._killed = True
@@ -116,13 +124,79 @@ class Child:
                     self._ask_keeper()
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.process.pid, signal.SIGKILL)
-        return self.process.wait()
+        self.process.wait()
+
+    def ended_by_itself(self) -> int | None:
+        """Give the exit code of a child that closed its line, waiting a moment for it; below 0, a signal's number."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_LAST_WORD_SECONDS)
+        code = self.process.returncode
+        return None if code is None else min(code, 128 - code)  # a launcher tells of a signal as a shell does
 
     def _ask_keeper(self) -> None:
         """Let the keeper end what it has; one that does not answer has been stopped or killed by its child."""
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_KEEPER_SECONDS)
+
+
+class Nursery:
+    """A process of a box that has loaded what every child needs, and nothing of the student's: children are its forks.
+
+    One child at a time. Its end is the end of every process in the box but this one (docs/grader-pipe.md, "Forks").
+    """
+
+    def __init__(self, process: Child) -> None:
+        self._process = process
+        process.channel.settimeout(_KEEPER_SECONDS)
+
+    def start(self) -> ForkedChild:
+        """Fork one more child. Raises: OSError when the process is gone."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                socket.send_fds(self._process.channel, [b"+"], [theirs.fileno()])
+            except OSError:
+                ours.close()
+                raise
+        return ForkedChild(self, ours)
+
+    def ask(self, word: bytes) -> int | None:
+        """Let it say how its child ended (`?`), or end it (`-`); None when there is no telling any more."""
+        try:
+            self._process.channel.sendall(word)
+            code = int(self._process.channel.recv(16))
+        except (OSError, ValueError):  # it was killed or stopped, by a child or by us
+            self.end()
+            return None
+        return None if code == _STILL_RUNNING else code
+
+    def end(self) -> None:
+        """End it, and with it the box's processes."""
+        self._process.kill()
+        self._process.channel.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was ended."""
+        return self._process.channel.fileno() < 0
+
+
+class ForkedChild:
+    """A child that a nursery forked; see `Child`."""
+
+    def __init__(self, nursery: Nursery, channel: socket.socket) -> None:
+        self.channel = channel
+        self._nursery = nursery
+
+    def kill(self) -> None:
+        """End it, and all that it started."""
+        if not self._nursery.is_over:
+            self._nursery.ask(b"-")
+
+    def ended_by_itself(self) -> int | None:
+        """Give the exit code of a child that closed its line; below 0, a signal's number."""
+        return None if self._nursery.is_over else self._nursery.ask(b"?")
 
 
 _open: set[Box] = set()
@@ -173,7 +247,7 @@ def open_box(limits: Limits, programs: tuple[Path, ...] = ()) -> Iterator[Box]:
         at_the_end.callback(_open.discard, box)
         if not rung.isolated:
             at_the_end.callback(rungs.end_user, place.user)
-        at_the_end.callback(box.end)
+        at_the_end.callback(box.close)
         yield box
 
 
@@ -202,15 +276,26 @@ def _starts_in_a_mount(way: work_mount.Way) -> bool:
         temporary.remove(root)
 
 
-def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST) -> Child:
+def can_fork(box: Box) -> bool:
+    """Say whether a process of this box may end all others it may: those of its own namespace, or of its own user."""
+    return box.rung.isolated or box.place.user is not None
+
+
+def start_nursery(box: Box, package: str, *, faults: bool) -> Nursery:
+    """Start what the children of lesson 22 are forked from. Raises: as `start`."""
+    return Nursery(start(box, package, faults=faults, line="control"))
+
+
+def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST, line: str = "channel") -> Child:
     """Start a host on the box's code; it says by itself when it is ready (`docs/grader-pipe.md`).
 
-    Raises: OSError when the system cannot start one more process, RunEnded after `end_all`.
+    `line` is what the host takes its end of the socket for. Raises: OSError when the system cannot start one more
+    process, RunEnded after `end_all`.
     """
     box.check_running()
     ours, theirs = socket.socketpair()
     settings = {
-        "channel": theirs.fileno(),
+        line: theirs.fileno(),
         "code": str(box.code),
         "package": package,
         "faults": str(rungs.FAULT_LAYER) if faults else None,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
 import gc
 import importlib.util
 import json
 import os
+import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -278,13 +281,89 @@ def run_to_the_end(task: Any, loop: asyncio.AbstractEventLoop) -> None:
             continue
 
 
+# --- one process from which all children of a box are forked ---
+
+_KEPT_FROM_LOOKS, _ADOPTS_ORPHANS = 4, 36  # of prctl
+_STILL_RUNNING = 999
+_NATURAL_END_SECONDS = 0.5
+
+
+def fork_when_asked(control: socket.socket) -> socket.socket:
+    """Fork a child for each `+` on the line, tell how it ended for `?`, and end everything but this process for `-`.
+
+    Comes back in the children only, with their channel. No student's code runs here: what a child does to its memory is
+    lost with it. Other processes of its user may not look into this one; they may kill it, and everything ends with it.
+    """
+    _protect(kept=True)
+    child, status = 0, None
+    while True:
+        word, lines, _, _ = socket.recv_fds(control, 1, 1)
+        if word == b"+":
+            child, status = os.fork(), None
+            if child == 0:
+                control.close()
+                _protect(kept=False)
+                os.setsid()
+                return socket.socket(fileno=lines[0])
+            os.close(lines[0])
+        else:
+            status = _naturally_ended(child) if word == b"?" else _end_everyone(child, status)
+            if not word:  # the grader is gone
+                os._exit(0)
+            control.sendall(b"%d\n" % (_STILL_RUNNING if status is None else status))
+
+
+def _protect(*, kept: bool) -> None:
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - there is no other way to say it
+
+        control = ctypes.CDLL(None).prctl
+        control(_KEPT_FROM_LOOKS, int(not kept), 0, 0, 0)
+        control(_ADOPTS_ORPHANS, int(kept), 0, 0, 0)
+
+
+def _naturally_ended(child: int) -> int | None:
+    """Give the exit code of a child that ends by itself in a moment."""
+    until = time.monotonic() + _NATURAL_END_SECONDS
+    while time.monotonic() < until:
+        with contextlib.suppress(ChildProcessError):
+            if (ended := os.waitpid(child, os.WNOHANG))[0]:
+                return os.waitstatus_to_exitcode(ended[1])
+        time.sleep(0.002)
+    return None
+
+
+def _end_everyone(child: int, known: int | None) -> int:
+    """Kill every process that may be killed: all that is in this box. Give the exit code of the child."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            ended, status = os.wait()
+            if ended == child:
+                known = os.waitstatus_to_exitcode(status)
+    return -signal.SIGKILL if known is None else known
+
+
 def main() -> None:
-    """Close the student in, load the code, and serve the line."""
+    """Be the child of a box, or what its children are forked from."""
     settings = json.loads(sys.argv.pop())
-    channel = socket.socket(fileno=settings["channel"])
+    faults = load("file_layer", Path(settings["faults"])) if settings["faults"] else None
+    if "control" not in settings:
+        live(socket.socket(fileno=settings["channel"]), settings, faults)
+        return
+    gc.freeze()  # a fork would copy what is only counted
+    channel = fork_when_asked(socket.socket(fileno=settings["control"]))
+    try:
+        live(channel, settings, faults)
+    finally:
+        os._exit(0)
+
+
+def live(channel: socket.socket, settings: dict[str, Any], faults: Any) -> None:
+    """Close the student in, load the code, and serve the line."""
     channel.set_inheritable(False)
     limit_self(settings["limits"])
-    faults = load("file_layer", Path(settings["faults"])) if settings["faults"] else None
     if faults:
         faults.install()
     code = Path(settings["code"])

@@ -18,7 +18,7 @@ from grader.work_folder import OddFileError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
-    from grader.lab import Lab
+    from grader.lab import Lab, Store
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
@@ -134,6 +134,21 @@ class Trial:
         """Require exactly these records on disk, one ended line each, whatever their spacing and key order."""
         found = self.records(self.bytes_on_disk(lab, name))
         self.same_events(found, expected, Text("磁盘上的记录", "the records on disk"))
+
+    async def appends(self, lab: Lab, events: Sequence[Event], name: str = "events.jsonl") -> Store:
+        """Append these events one by one with a new store, and look at the disk after each acknowledgement; give the store."""
+        store = lab.store(name)
+        for event in events:
+            returned = await self.gives(store.append(event.type, event.data))
+            self.same_events([returned], [event], Text("返回的事件", "the event returned"))
+            self.disk_holds(lab, events[: event.sequence], name)
+        return store
+
+    async def replays(self, lab: Lab, histories: Mapping[str, Sequence[Event]]) -> None:
+        """Lose everything in memory, then read each log, by its name, and require exactly its events."""
+        await lab.restart()
+        for name, events in histories.items():
+            self.same_events(await self.gives(lab.store(name).read()), events)
 
     def records(self, raw: bytes) -> list[Event]:
         """Take the bytes of a log apart; what is no whole record with its newline is a failure of the rule."""

@@ -42,11 +42,7 @@ async def replays_what_was_appended(lab: Lab) -> None:
         f"{word(lab.draw)}.jsonl": some_events(lab.draw, lab.draw.randrange(3, 7)) for _ in range(ROUNDS)
     }
     for name, events in histories.items():
-        store = lab.store(name)
-        for event in events:
-            returned = await trial.gives(store.append(event.type, event.data))
-            trial.same_events([returned], [event], Text("返回的事件", "the event returned"))
-            trial.disk_holds(lab, events[: event.sequence], name)
+        store = await trial.appends(lab, events, name)
         trial.same_events(await trial.gives(store.read()), events)
         trial.same_events(await trial.gives(lab.store(name).read()), events)
     await lab.restart()
@@ -87,12 +83,9 @@ async def numbers_are_contiguous(lab: Lab) -> None:
     for _ in range(ROUNDS):
         events = some_events(lab.draw, lab.draw.randrange(4, 9))
         at = lab.draw.randrange(1, len(events) - 1)
-        trial = Trial("S2", "逐个追加若干事件", "Append events one by one")
-        name = f"{word(lab.draw)}.jsonl"
-        store = lab.store(name)
-        for event in events:
-            await trial.gives(store.append(event.type, event.data))
-        trial.disk_holds(lab, events, name)
+        await Trial("S2", "逐个追加若干事件", "Append events one by one").appends(
+            lab, events, f"{word(lab.draw)}.jsonl"
+        )
         gap = Trial("S15", f"从日志里去掉第 {at + 1} 条再读", f"Remove record {at + 1} from the log and read")
         lab.plant(LOG, log([*events[:at], *events[at + 1 :]]))
         await gap.corrupt_at(lab.store().read(), at + 1)
@@ -120,6 +113,7 @@ async def concurrent_calls_keep_their_order(lab: Lab) -> None:
 
     Concurrent calls keep call order: numbers, physical lines and results follow the calls
     """
+    histories = {}
     for shuffled in (False, True, True):
         events = some_events(lab.draw, lab.draw.randrange(6, 16))
         name = f"{word(lab.draw)}.jsonl"
@@ -133,7 +127,10 @@ async def concurrent_calls_keep_their_order(lab: Lab) -> None:
             )
             order = lab.draw.sample(range(len(events)), len(events))
             order.remove(0)  # the first one is awaited last
-            returned = {place: await trial.gives(handles[place]) for place in [*order, 0]}
+            returned = {}
+            for place in [*order, 0]:
+                returned[place] = await trial.gives(handles[place])
+                _is_on_disk(trial, lab, events[place], name)
             found = [returned[place] for place in range(len(events))]
         else:
             trial = Trial(
@@ -143,6 +140,9 @@ async def concurrent_calls_keep_their_order(lab: Lab) -> None:
         trial.disk_holds(lab, events, name)
         trial.same_events(found, events, Text("按调用顺序排列的返回值", "the results, in call order,"))
         trial.same_events(await trial.gives(lab.store(name).read()), events)
+        histories[name] = events
+    replayed = Trial("S1", "在新进程里重放这些日志", "Replay these logs in a new process")
+    await replayed.replays(lab, histories)
     called = Trial("S1", "看源码里 append 怎么写", "Look at how append is written in the source")
     called.require(
         lab.interface.methods.get("append") != "async def",
@@ -150,6 +150,16 @@ async def concurrent_calls_keep_their_order(lab: Lab) -> None:
         Text(
             "async def 的函数体要到 await 时才开始", "the body of an async def begins only when it is awaited"
         ),
+    )
+
+
+def _is_on_disk(trial: Trial, lab: Lab, event: Event, name: str) -> None:
+    """Require the line of an event that was acknowledged, and those of all that were called before it."""
+    lines = trial.bytes_on_disk(lab, name).split(b"\n")[:-1]
+    trial.require(
+        len(lines) >= event.sequence,
+        Text("结果返回时，这一条已经在磁盘上", "an event is on disk when its result is there"),
+        Text(f"磁盘上只有 {len(lines)} 行", f"the disk has {len(lines)} lines"),
     )
 
 
@@ -173,10 +183,7 @@ async def only_a_torn_tail_is_ignored(lab: Lab) -> None:
         events = some_events(lab.draw, lab.draw.randrange(2, 6))
         trial = Trial("S14", "逐个追加若干事件", "Append events one by one")
         name = f"{word(lab.draw)}.jsonl"
-        store = lab.store(name)
-        for event in events:
-            await trial.gives(store.append(event.type, event.data))
-        trial.disk_holds(lab, events, name)
+        await trial.appends(lab, events, name)
         whole = lab.disk(name)
         good = whole.rindex(b"\n", 0, -1) + 1  # where the last record begins, in bytes
         size = len(whole[good:].rstrip())

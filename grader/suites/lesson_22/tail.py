@@ -104,6 +104,7 @@ async def torn_bytes_are_saved_before_the_cut(lab: Lab) -> None:
             Text("另存的文件先 fsync，日志才被改动", "the copy is synced before the log is altered"),
             Text("没有先 fsync", "it was not synced first"),
         )
+        await trial.replays(lab, {name: events})
     await _half_a_repair(lab, "另存失败", "keeping them fails", {"op": "fsync", "match": "*.torn-*"})
     await _half_a_repair(lab, "截断失败", "cutting them off fails", {"op": CUTS, "match": "*.jsonl"})
 
@@ -163,6 +164,7 @@ async def an_older_copy_is_never_overwritten(lab: Lab) -> None:
     trial.disk_holds(lab, events)
     for name, raw in {**older, f"{copy}-3": torn}.items():
         trial.require(trial.bytes_on_disk(lab, name) == raw, SAVED, Text("内容不同", "its content differs"))
+    await trial.replays(lab, {LOG: events})
 
 
 @check(
@@ -195,6 +197,7 @@ async def a_missing_newline_is_added(lab: Lab) -> None:
             Text("只多了换行和新记录", "only the newline and the new record were added"),
             Text("别的也变了", "something else changed"),
         )
+        await trial.replays(lab, {LOG: events})
 
 
 @check("22-s11-cuts", rules=("S11", "S14"), dimension="recovery", core=True, hint=TORN)
