@@ -32,7 +32,7 @@ _FAILED = "✗"
 _STYLE = """<style>
 .inst-scroll{overflow-x:auto}
 .inst-matrix .turned{writing-mode:vertical-rl;transform:rotate(180deg);vertical-align:top;font-weight:normal}
-.inst-matrix th,.inst-matrix td{padding:2px 4px}
+.inst-matrix th,.inst-matrix td{padding:2px 4px;white-space:nowrap}
 </style>"""
 
 
