@@ -70,6 +70,10 @@ class LogClosedError(DurableLogError):
     """The log is closed, by the caller or by itself after a failed write or sync; open it anew."""
 
 
+class OutcomeUnknownError(DurableLogError):
+    """The server was lost while it committed: the event may be stored or not. Repeating with the same event id is safe."""
+
+
 class QueueFullError(DurableLogError):
     """Too many appends wait already, and the log was opened to refuse rather than to wait."""
 
