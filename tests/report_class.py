@@ -45,7 +45,9 @@ def make_row(name: str, share: float, draw: Random, **more: Any) -> dict[str, An
         findings = [_finding(check.id, name, passed=draw.random() < share, draw=draw) for check in checks]
         lessons[lesson] = conclude(lesson, f"{draw.getrandbits(64):016x}", checks, findings, load_settings())
     outcome = Outcome(name, "bubblewrap", lessons, (LeftOut(f"{name}.pth", "unnamed"),) if share < 1 else ())
-    added = {"student": "", "handed_in": name, "content": "ab" * 32, "seconds": 1.25}
+    shown = {"name": f"{name}.ipynb", "status": "error", "cells": 3, "done": 2}
+    shown["errors"] = [{"cell": 2, "name": "AssertionError", "text": name}]
+    added = {"student": "", "handed_in": name, "content": "ab" * 32, "seconds": 1.25, "notebooks": [shown]}
     return {**outcome.plain(), **added, **more}
 
 
@@ -130,6 +132,10 @@ def _small_row(name: str, verdict: str, tests: dict[str, list[dict[str, Any]]]) 
         "handed_in": f"{name}.zip",
         "problem": None,
         "notes": [],
+        "notebooks": [
+            {"name": "*a*.ipynb", "status": "error", "errors": [{"cell": 2, "name": "E", "text": "<x>"}]},
+            {"name": "b.ipynb", "status": "ok", "errors": []},
+        ],
         "content": "ab" * 32,
         "seconds": 1.25,
     }

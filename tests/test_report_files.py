@@ -144,6 +144,10 @@ def test_the_page_holds_no_element_of_a_students(hostile):
     for row in harmless:
         row["submission"] = row["handed_in"] = "plain"
         row["left_out"] = [{**entry, "name": "plain"} for entry in row["left_out"]]
+        row["notebooks"] = [
+            {**one, "name": "plain", "errors": [{"cell": 2, "name": "E", "text": "x"}]}
+            for one in row["notebooks"]
+        ]
         for lesson in row["lessons"].values():
             for test in lesson["tests"]:
                 if test["message"]:

@@ -24,6 +24,7 @@ _NEEDED = {
     "notes",
     "isolation",
     "left_out",
+    "notebooks",
     "lessons",
 }
 

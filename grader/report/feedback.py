@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.intake import reason
+from grader.report.notebooks import STATUSES
 from grader.report.rows import (
     Lesson,
     Row,
@@ -45,12 +46,24 @@ def _in_one_language(row: Row, language: Language) -> Iterator[str]:
         yield f"\n{say('our-fault', language)}"
     for number, lesson in row["lessons"].items():
         yield from _lesson(number, lesson, language)
+    yield from _notebooks(row, language)
     if row["left_out"]:
         yield f"\n## {say('left-out', language)}\n"
         for entry in row["left_out"]:
             why = getattr(reason(entry["why"]), language)
             yield f"- {markdown(entry['name'])}{say('colon', language)}{markdown(why)}"
     yield f"\n{say('reproduce', language)}"
+
+
+def _notebooks(row: Row, language: Language) -> Iterator[str]:
+    if row["notebooks"]:
+        yield f"\n## {say('notebooks', language)}\n"
+    for notebook in row["notebooks"]:
+        status = getattr(STATUSES[notebook["status"]], language)
+        yield f"- {markdown(notebook['name'])}{say('colon', language)}{status}"
+        for error in notebook["errors"]:
+            said = markdown(f"{error['name']} {error['text']}")
+            yield f"  - {say('cell', language, cell=error['cell'])}{say('colon', language)}{said}"
 
 
 def _lesson(number: str, lesson: Lesson, language: Language) -> Iterator[str]:

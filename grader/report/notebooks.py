@@ -1,4 +1,4 @@
-"""What executed notebooks showed, on a terminal: nothing for those that ran to their end without an error."""
+"""What executed notebooks showed: its words, and on a terminal a line for each that did not run to its end without an error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _COUNT = Text(
     "执行了 {all} 本 notebook，{fine} 本从头到尾没有出错。",
     "{all} notebooks were executed, {fine} of them to the end without an error.",
 )
-_STATUS = {
+STATUSES = {
+    "ok": Text("没有出错", "no errors"),
     "error": Text("有错误", "errors"),
     "timeout": Text("没有按时结束", "did not end in time"),
     "crash": Text("内核中途退出", "its kernel ended"),
@@ -46,5 +47,5 @@ def show_notebooks(console: Console, rows: Iterable[Mapping[str, Any]], language
 def _sentence(name: str, notebook: Mapping[str, Any], language: Language) -> str:
     cells = [getattr(_CELL, language).format(**error).strip() for error in notebook["errors"][:_SHOWN]]
     more = ["…"] if len(notebook["errors"]) > _SHOWN else []
-    status = getattr(_STATUS[notebook["status"]], language)
+    status = getattr(STATUSES[notebook["status"]], language)
     return " · ".join([f"{name}: {notebook['name']}: {status}", *cells, *more])

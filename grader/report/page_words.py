@@ -58,6 +58,8 @@ PAGE: dict[str, Text] = {
     "core": Text("核心项", "core"),
     "left-out": Text("没有收取的文件", "Files that were not taken"),
     "problem": Text("没有评分的原因", "Why it was not graded"),
+    "notebooks": Text("执行了的 notebook（不计分）", "Notebooks that were executed (no marks)"),
+    "cell": Text("第 {} 格", "cell {}"),
     "notes": Text("请留意", "Look at this"),
     "tests": Text("测试", "Tests"),
     "no-script": Text(

@@ -90,6 +90,8 @@ SAID: dict[str, Text] = {
     "hand-in": Text("收作业", "hand-in"),
     "colon": Text("：", ": "),
     "left-out": Text("没有收取的文件", "Files that were not taken"),
+    "notebooks": Text("执行了的 notebook（不计分）", "Notebooks that were executed (no marks)"),
+    "cell": Text("第 {cell} 格", "cell {cell}"),
     "our-fault": Text(
         "评分器自己出了错，这份结果还不作数：重新评分之前不扣任何分。",
         "The grader itself failed here. This result does not count until it was graded again; no marks are lost.",

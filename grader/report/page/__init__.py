@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader.intake import reason
 from grader.outcome import GRAVEST_FIRST
+from grader.report.notebooks import STATUSES
 from grader.report.page_words import PAGE
 from grader.report.rows import Lesson, Row, Test, both, figure, lesson_verdict, points
 from grader.report.student_text import legible, one_line
@@ -168,11 +169,18 @@ def _person(row: Row, name: str, order: dict[str, list[str]], texts: _Texts) -> 
         "content": row["content"][:16],
         "problem": texts.number(row["problem"]),
         "notes": [texts.number(note) for note in row["notes"]],
+        "notebooks": [_notebook(notebook) for notebook in row["notebooks"]],
         "leftOut": [(one_line(entry["name"]), reason(one_line(entry["why"]))) for entry in row["left_out"]],
         "lessons": {
             number: _lesson(lesson, order[number], texts) for number, lesson in row["lessons"].items()
         },
     }
+
+
+def _notebook(notebook: dict[str, Any]) -> dict[str, Any]:
+    """Lay out what a notebook showed when it was executed; cells count from 1."""
+    errors = [(error["cell"], one_line(f"{error['name']} {error['text']}")) for error in notebook["errors"]]
+    return {"name": one_line(notebook["name"]), "status": STATUSES[notebook["status"]], "errors": errors}
 
 
 def _lesson(lesson: Lesson, order: list[str], texts: _Texts) -> dict[str, Any]:

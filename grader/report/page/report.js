@@ -273,7 +273,7 @@
     const title = make("h2", { tabindex: -1 }, person ? named(person.name) : say("unknown-student"));
     open.replaceChildren(title, ways(person));
     if (person) {
-      open.append(...about(person), ...report.lessons.filter((number) => person.lessons[number]).map((number) => lessonPart(person, number)), leftOut(person));
+      open.append(...about(person), ...report.lessons.filter((number) => person.lessons[number]).map((number) => lessonPart(person, number)), notebooks(person), leftOut(person));
     }
     const asked = state.test && open.querySelector(`[data-test="${CSS.escape(state.test)}"]`);
     if (asked) {
@@ -379,6 +379,13 @@
       ]),
       folded(say("the-same", others.length), others),
     );
+  }
+
+  function notebooks(person) {
+    if (!person.notebooks.length) return "";
+    const cells = (errors) => make("ul", { class: "list" }, ...errors.map(([cell, said]) => make("li", {}, `${say("cell", cell)}: `, named(said))));
+    const entries = person.notebooks.map(({ name, status, errors }) => make("li", {}, named(name), `: ${pick(status)}`, errors.length ? cells(errors) : ""));
+    return make("section", { class: "lesson" }, make("h3", {}, say("notebooks")), make("ul", { class: "list" }, ...entries));
   }
 
   function leftOut(person) {
