@@ -36,8 +36,8 @@ class RunEnded(Exception):  # noqa: N818 - nobody's fault
 class Box:
     """The folders of one submission, and how its children are started: on which rung, within which limits.
 
-    `tasks` counts what the children's user ran before, None where that is not known. `mount` is
-    what keeps the work folder from growing, None where nothing does.
+    `tasks` counts what the children's user ran before, None where that is not known. `mount` is what keeps the work
+    folder from growing, None where nothing does.
     """
 
     place: rungs.Place
@@ -277,8 +277,8 @@ def _starts_in_a_mount(way: work_mount.Way) -> bool:
 
 
 def can_fork(box: Box) -> bool:
-    """Say whether a process of this box may end all others it may: those of its own namespace, or of its own user."""
-    return box.rung.isolated or box.place.user is not None
+    """Say whether a process of this box may end all others that it may end: whether it has a namespace of its own."""
+    return box.rung.isolated
 
 
 def start_nursery(box: Box, package: str, *, faults: bool) -> Nursery:

@@ -65,15 +65,18 @@ def mount(folder: Path, mib: int, user: int | None, way: Way) -> WorkMount:
                 "own" if way.own_users else "same",
             ]
             command = [*python_command(), str(LAUNCH), "mount", *words]
-            done = subprocess.run(
-                command,
-                pass_fds=(theirs.fileno(),),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=_SECONDS,
-            )
+            try:
+                done = subprocess.run(
+                    command,
+                    pass_fds=(theirs.fileno(),),
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                    timeout=_SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                raise OSError(f"{folder}: mounting takes longer than {_SECONDS} s") from None
         if done.returncode:
             raise OSError(f"{folder}: {(done.stderr.strip().splitlines() or ['not mounted'])[-1]}")
         _, (root, mounts, *users), _, _ = socket.recv_fds(ours, 1, 3, socket.MSG_CMSG_CLOEXEC)

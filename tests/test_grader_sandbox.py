@@ -17,7 +17,8 @@ from grader.channel import ChildLost
 from grader.proxy import Children
 from grader.settings import Limits
 from grader.work_folder import OddFileError
-from tests.piped import box_of, lab_of, on_pipe
+from tests.piped import PLAIN_STORE, box_of, lab_of, on_pipe
+from tests.test_grader_grade import findings_of, one_append
 
 PLAIN = "class JsonlSessionStore(Plain): pass"
 SPEAKS = """
@@ -243,6 +244,25 @@ def test_a_work_folder_holds_no_more_than_its_size():
     lost = on_pipe(PLAIN, body, limits=Limits(work_mib=8))
     assert lost.reason == "crash"
     assert "limit: 8 MiB" in lost.seen.en
+
+
+def test_where_nothing_limits_the_folder_it_is_measured(monkeypatch):
+    """Without a mount a child that writes too much is ended from outside, and nothing more of it is run."""
+    monkeypatch.setattr("grader.sandbox.way_to_mount", lambda: None)
+    fills = """
+class JsonlSessionStore(Plain):
+    async def append(self, type, data):
+        number = 0
+        while True:
+            number += 1
+            with open(f"filler-{number % 400}", "wb") as file:
+                file.write(bytes(1 << 20))
+"""
+    limits = Limits(work_mib=8, call_seconds=600, check_seconds=600, submission_seconds=600)
+    found = findings_of([one_append, one_append], {"__init__.py": (PLAIN_STORE + fills).encode()}, limits)
+
+    assert [finding.reason for finding in found] == ["crash", "crash"]
+    assert "limit: 8 MiB" in found[0].message.en
 
 
 @pytest.mark.skipif(not sandbox.way_to_mount() and not os.environ.get("CI"), reason="no mounts here")

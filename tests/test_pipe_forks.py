@@ -14,8 +14,8 @@ from grader.proxy import Children
 from tests.piped import box_of, lab_of, on_pipe
 
 pytestmark = pytest.mark.skipif(
-    not rungs.strongest_rung().isolated and os.geteuid() != 0 and not os.environ.get("CI"),
-    reason="no rung here on which a box can end all of its processes",
+    not rungs.strongest_rung().isolated and not os.environ.get("CI"),
+    reason="no rung here on which a box has a namespace of its own",
 )
 
 PLAIN = "class JsonlSessionStore(Plain): pass"
