@@ -13,12 +13,14 @@ import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from solution.durable_log import segment_file
 from solution.durable_log.checkpoint import Checkpoints, Replayed
 from solution.durable_log.errors import (
     CorruptLogError,
@@ -214,6 +216,7 @@ def test_compressing_gives_the_same_bytes_every_time(tmp_path: Path) -> None:
     first, second = (contents(session.folder.path) for session in sessions)
 
     assert first[f"{FIRST}.gz"] == second[f"{FIRST}.gz"]
+    assert first[f"{FIRST}.gz"][4:8] == bytes(4), "a time stands in it"
 
 
 def test_a_segment_that_is_not_what_was_closed_is_not_compressed(session: Session) -> None:
@@ -251,6 +254,29 @@ def test_a_reader_that_looked_before_a_compression_reads_on(session: Session) ->
 
     for file in files[:-1]:
         file.prove()
+
+
+def test_a_reader_that_is_overtaken_by_a_compression_finds_one_form_or_the_other(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between its look for one form and for the other, the segment changes from plain to compressed."""
+    real, overtaken = segment_file.open_log, []
+
+    def open_then_compress(path: Path) -> IO[bytes]:
+        try:
+            return real(path)
+        finally:
+            if not overtaken:
+                overtaken.append(path)
+                session.segments.compress()
+
+    file = session.segments.files()[0]
+    monkeypatch.setattr(segment_file, "open_log", open_then_compress)
+
+    file.prove()
+
+    assert overtaken
+    assert file.compressed_path.exists()
 
 
 # --- One event ---
