@@ -1,5 +1,5 @@
 "use strict";
-/* The report's one script. What is chosen stands in the address after #, so a link shows the same and nothing is stored.
+/* The report's one script. What is chosen stands in the address after #: a link shows the same, nothing is stored.
 
    lang, lesson, sort ("points:down"), find, verdict   how the class is shown
    student, test                                       whose page is open, and which test was asked for          */
@@ -14,7 +14,7 @@
   // --- Words and elements ---
 
   const pick = (text) => text[state.lang === "zh" ? 0 : 1];
-  const say = (key, ...values) => values.reduce((text, value) => text.replace("{}", value), pick(report.words[key]));
+  const say = (key, ...values) => values.reduce((said, value) => said.replace("{}", value), pick(report.words[key]));
   const text = (number) => (number ? pick(report.texts[number - 1]) : "");
   const verdict = (word) => pick(report.verdicts[word] ?? [word, word]);
   const reason = (mark) => (mark ? verdict(mark) : say("pass"));
@@ -34,14 +34,19 @@
   /** Name values, one a line, or inline; what is not known is not named. */
   function facts(pairs, kind = "facts") {
     const known = pairs.filter(([, value]) => value !== "" && value != null);
-    return make("dl", { class: kind }, ...known.map(([key, value]) => make("div", {}, make("dt", {}, key), make("dd", {}, value))));
+    const entry = ([key, value]) => make("div", {}, make("dt", {}, key), make("dd", {}, value));
+    return make("dl", { class: kind }, ...known.map(entry));
   }
 
+  const list = (items) => make("ul", { class: "list" }, ...items);
   const named = (name) => make("bdi", {}, name);
 
   // --- State: the address is the only place where it is kept ---
 
-  const defaults = { lang: report.language, lesson: report.lessons[0] ?? "", sort: "student:up", find: "", verdict: "", student: "", test: "" };
+  const defaults = {
+    lang: report.language, lesson: report.lessons[0] ?? "", sort: "student:up", find: "", verdict: "",
+    student: "", test: "",
+  };
 
   function readAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
@@ -90,26 +95,29 @@
   }
 
   function heading(tests, firstExtended) {
-    const head = (key, label, attributes) =>
-      make("th", { role: "columnheader", scope: "col", "data-key": key, ...attributes }, make("button", { type: "button", tabindex: -1 }, label));
-    const line = make("tr", { role: "row" });
-    line.append(...columns.map(({ key }) => head(key, say(key), {})));
-    line.append(
-      ...tests.map((test, at) =>
-        head(test.id, test.id.slice(state.lesson.length + 1), { class: at === firstExtended ? "test first-extended" : "test", title: `${test.id} ${pick(test.title)}` }),
-      ),
-    );
-    return line;
+    const head = (key, label, attributes) => {
+      const button = make("button", { type: "button", tabindex: -1 }, label);
+      return make("th", { role: "columnheader", scope: "col", "data-key": key, ...attributes }, button);
+    };
+    const ofTest = (test, at) => {
+      const kind = at === firstExtended ? "test first-extended" : "test";
+      const short = test.id.slice(state.lesson.length + 1);
+      return head(test.id, short, { class: kind, title: `${test.id} ${pick(test.title)}` });
+    };
+    return make("tr", { role: "row" }, ...columns.map(({ key }) => head(key, say(key))), ...tests.map(ofTest));
   }
 
   function missedBy(tests, firstExtended) {
-    const line = make("tr", { role: "row", class: "missed" }, make("th", { role: "rowheader", scope: "row" }, say("missed-by")));
-    for (const { key } of columns.slice(1)) line.append(make("td", { role: "cell", "data-of": key }));
-    tests.forEach((_, at) => {
+    const counted = (_, at) => {
       const count = report.people.filter((person) => lessonOf(person)?.marks[at]).length;
-      line.append(make("td", { role: "cell", class: at === firstExtended ? "first-extended" : undefined }, String(count)));
-    });
-    return line;
+      return make("td", { role: "cell", class: at === firstExtended && "first-extended" }, String(count));
+    };
+    return make(
+      "tr", { role: "row", class: "missed" },
+      make("th", { role: "rowheader", scope: "row" }, say("missed-by")),
+      ...columns.slice(1).map(() => make("td", { role: "cell" })),
+      ...tests.map(counted),
+    );
   }
 
   function row(person, tests, firstExtended) {
@@ -133,9 +141,10 @@
   function markCell(mark, at, first) {
     const kind = `${state.lang} ${mark} ${first}`;
     if (!stencils.has(kind)) {
-      const label = mark === null ? say("not-graded") : reason(mark);
-      const shown = mark === null ? "" : report.glyphs[mark];
-      stencils.set(kind, make("td", { role: "cell", class: `mark ${mark === null ? "" : look(mark)}${first ? " first-extended" : ""}`, "aria-label": label }, shown));
+      const [label, glyph, colour] =
+        mark === null ? [say("not-graded"), "", ""] : [reason(mark), report.glyphs[mark], look(mark)];
+      const classes = `mark ${colour} ${first ? "first-extended" : ""}`.trim();
+      stencils.set(kind, make("td", { role: "cell", class: classes, "aria-label": label }, glyph));
     }
     const cell = stencils.get(kind).cloneNode(true);
     cell.at = at;
@@ -201,21 +210,28 @@
     place("verdict").value = state.verdict;
   }
 
+  function chooseLessons() {
+    const choice = (number) => {
+      const button = make("input", { type: "radio", name: "lesson", value: number });
+      button.checked = number === state.lesson;
+      return make("label", {}, button, make("span", {}, say("lesson", number)));
+    };
+    place("lessons").replaceChildren(make("legend", { class: "unseen" }, say("lessons")), ...report.lessons.map(choice));
+  }
+
+  function explainSigns() {
+    const entry = (mark) =>
+      make("div", {}, make("dt", { class: look(mark) }, report.glyphs[mark]), make("dd", {}, reason(mark)));
+    place("legend").replaceChildren(...report.reasons.map(entry));
+  }
+
   function showClass() {
-    stencils.clear();
     place("search").value = state.find;
+    chooseLessons();
     chooseVerdicts();
     buildMatrix();
     arrange();
-    place("legend").replaceChildren(
-      ...report.reasons.map((mark) => make("div", {}, make("dt", { class: look(mark) }, report.glyphs[mark]), make("dd", {}, reason(mark)))),
-    );
-    place("lessons").replaceChildren(
-      make("legend", { class: "unseen" }, say("lessons")),
-      ...report.lessons.map((number) =>
-        make("label", {}, make("input", { type: "radio", name: "lesson", value: number, ...(number === state.lesson && { checked: "" }) }), make("span", {}, say("lesson", number))),
-      ),
-    );
+    explainSigns();
   }
 
   // --- Keys: one stop of Tab for all headings, one for all students; arrows move between them ---
@@ -247,8 +263,9 @@
     const cell = event.target.closest("td.mark");
     if (head) {
       const [key, direction] = state.sort.split(":");
-      const best = head.dataset.key === "student" ? ["up", "down"] : ["down", "up"];
-      change({ sort: `${head.dataset.key}:${key === head.dataset.key && direction === best[0] ? best[1] : best[0]}` });
+      const [first, second] = head.dataset.key === "student" ? ["up", "down"] : ["down", "up"];
+      const again = key === head.dataset.key && direction === first;
+      change({ sort: `${head.dataset.key}:${again ? second : first}` });
       arrange();
     } else if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
       event.preventDefault(); // its own address is as old as the row, and knows no later sorting or filter
@@ -263,7 +280,8 @@
     const cell = event.target.closest("td.mark");
     if (!cell) return;
     const test = report.tests[state.lesson][cell.at];
-    place("peek").replaceChildren(`${test.id} · ${pick(test.title)} · `, named(cell.parentElement.person.name), ` · ${cell.getAttribute("aria-label")}`);
+    const whose = named(cell.parentElement.person.name);
+    place("peek").replaceChildren(`${test.id} · ${pick(test.title)} · `, whose, ` · ${cell.getAttribute("aria-label")}`);
   }
 
   // --- One student ---
@@ -273,7 +291,9 @@
     const title = make("h2", { tabindex: -1 }, person ? named(person.name) : say("unknown-student"));
     open.replaceChildren(title, ways(person));
     if (person) {
-      open.append(...about(person), ...report.lessons.filter((number) => person.lessons[number]).map((number) => lessonPart(person, number)), notebooks(person), leftOut(person));
+      const graded = report.lessons.filter((number) => person.lessons[number]);
+      const lessons = graded.map((number) => lessonPart(person, number));
+      open.append(about(person), ...lessons, notebooks(person), leftOut(person));
     }
     const asked = state.test && open.querySelector(`[data-test="${CSS.escape(state.test)}"]`);
     if (asked) {
@@ -298,27 +318,28 @@
   }
 
   function about(person) {
-    return [
-      facts([
-        [say("verdict"), make("span", { class: `verdict ${look(person.verdict)}` }, verdict(person.verdict))],
-        [say("points"), person.points.join("/")],
-        [say("problem"), text(person.problem)],
-        [say("notes"), person.notes.map(text).join(" ")],
-        [say("student-id"), person.student && named(person.student)],
-        [say("handed-in"), person.handedIn && named(person.handedIn)],
-        [say("isolation"), person.isolation],
-        [say("seconds"), person.seconds == null ? "" : String(Math.round(person.seconds * 10) / 10)],
-        [say("content"), person.content && make("code", {}, person.content)],
-        [say("feedback"), make("a", { href: `feedback/${encodeURIComponent(person.key)}.md` }, `feedback/${person.key}.md`)],
-      ]),
-    ];
+    const feedback = `feedback/${person.key}.md`;
+    return facts([
+      [say("verdict"), make("span", { class: `verdict ${look(person.verdict)}` }, verdict(person.verdict))],
+      [say("points"), person.points.join("/")],
+      [say("problem"), text(person.problem)],
+      [say("notes"), person.notes.map(text).join(" ")],
+      [say("student-id"), person.student && named(person.student)],
+      [say("handed-in"), person.handedIn && named(person.handedIn)],
+      [say("isolation"), person.isolation],
+      [say("seconds"), person.seconds.toFixed(1)],
+      [say("content"), person.content && make("code", {}, person.content)],
+      [say("feedback"), make("a", { href: `feedback/${encodeURIComponent(person.key)}.md` }, feedback)],
+    ]);
   }
 
   function lessonPart(person, number) {
     const lesson = person.lessons[number];
-    const tests = report.tests[number].map((test, at) => ({ ...test, mark: lesson.marks[at], message: lesson.messages[at], place: lesson.places[at] }));
+    const { marks, messages, places } = lesson;
+    const ended = (test, at) => ({ ...test, mark: marks[at], message: messages[at], place: places[at] });
+    const tests = report.tests[number].map(ended);
     const answer = (yes) => say(yes ? "yes" : "no");
-    const rubric = Object.entries(lesson.rubric).map(([name, [some, all]]) => `${pick(report.dimensions[name])} ${some}/${all}`);
+    const counted = ([name, [some, all]]) => `${pick(report.dimensions[name])} ${some}/${all}`;
     return make(
       "section", { class: "lesson" },
       make("h3", {}, say("lesson", number)),
@@ -326,7 +347,7 @@
         ["ok", answer(lesson.ok)],
         ["complete", answer(lesson.complete)],
         [say("points"), lesson.points.join("/")],
-        [say("rubric"), rubric.join(" · ")],
+        [say("rubric"), Object.entries(lesson.rubric).map(counted).join(" · ")],
         [say("seed"), make("code", {}, lesson.seed)],
       ], "inline"),
       ...group("required", tests.filter((test) => test.required), lesson.required),
@@ -358,19 +379,21 @@
 
   function folded(title, tests) {
     if (!tests.length) return "";
-    return make("details", {}, make("summary", {}, title), make("ul", { class: "list" }, ...tests.map((test) => make("li", { "data-test": test.id }, `${test.id} ${pick(test.title)}`))));
+    const entry = (test) => make("li", { "data-test": test.id }, `${test.id} ${pick(test.title)}`);
+    return make("details", {}, make("summary", {}, title), list(tests.map(entry)));
   }
 
   function missedTest(test, others) {
     const worth = test.guard ? `0 (−${test.worth})` : `0/${test.worth}`;
-    const aside = [test.rules.join(", "), `${say("points")} ${worth}`, test.core && say("core"), test.guard && say("guard")];
+    const kinds = [test.core && say("core"), test.guard && say("guard")];
+    const aside = [test.rules.join(", "), `${say("points")} ${worth}`, ...kinds].filter(Boolean).join(" · ");
     return make(
       "section", { class: "miss", "data-test": test.id },
       make(
         "h4", {},
         make("span", { class: `verdict ${look(test.mark)}` }, `${report.glyphs[test.mark]} ${reason(test.mark)}`),
         make("span", {}, `${test.id} ${pick(test.title)}`),
-        make("span", { class: "quiet" }, aside.filter(Boolean).join(" · ")),
+        make("span", { class: "quiet" }, aside),
       ),
       facts([
         [say("message"), text(test.message)],
@@ -381,17 +404,19 @@
     );
   }
 
+  const part = (title, items) => make("section", { class: "lesson" }, make("h3", {}, title), list(items));
+
   function notebooks(person) {
     if (!person.notebooks.length) return "";
-    const cells = (errors) => make("ul", { class: "list" }, ...errors.map(([cell, said]) => make("li", {}, `${say("cell", cell)}: `, named(said))));
-    const entries = person.notebooks.map(({ name, status, errors }) => make("li", {}, named(name), `: ${pick(status)}`, errors.length ? cells(errors) : ""));
-    return make("section", { class: "lesson" }, make("h3", {}, say("notebooks")), make("ul", { class: "list" }, ...entries));
+    const cell = ([number, said]) => make("li", {}, `${say("cell", number)}: `, named(said));
+    const entry = ({ name, status, errors }) =>
+      make("li", {}, named(name), `: ${pick(status)}`, errors.length ? list(errors.map(cell)) : "");
+    return part(say("notebooks"), person.notebooks.map(entry));
   }
 
   function leftOut(person) {
     if (!person.leftOut.length) return "";
-    const entries = person.leftOut.map(([name, why]) => make("li", {}, named(name), `: ${pick(why)}`));
-    return make("section", { class: "lesson" }, make("h3", {}, say("left-out")), make("ul", { class: "list" }, ...entries));
+    return part(say("left-out"), person.leftOut.map(([name, why]) => make("li", {}, named(name), `: ${pick(why)}`)));
   }
 
   // --- Where the reader is ---
@@ -403,11 +428,12 @@
     readAddress();
     place(`language-${state.lang}`).checked = true;
     document.documentElement.lang = state.lang === "zh" ? "zh-CN" : "en";
-    document.title = state.student && byKey.has(state.student) ? `${byKey.get(state.student).name} · ${say("title")}` : say("title");
+    const person = byKey.get(state.student);
+    document.title = person ? `${person.name} · ${say("title")}` : say("title");
     if (drawn !== classAddress()) showClass();
     place("class").hidden = Boolean(state.student);
     place("one").hidden = !state.student;
-    if (state.student) showOne(byKey.get(state.student));
+    if (state.student) showOne(person);
     else if (opened) returnTo(byKey.get(opened));
     opened = state.student;
   }
