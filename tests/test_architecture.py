@@ -64,7 +64,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.experiments": (
         *("labkit.experiments", "labkit.actions", "labkit.views", "labkit.words", "labkit.workspace"),
         *("labkit.naive", "labkit.faults", "labkit.generate", "solution.lesson_22", "solution.durable_log"),
-        *("labkit.lab_actions", "labkit.lab_folder", "labkit.node"),
+        *("labkit.lab_actions", "labkit.lab_folder", "labkit.node", "labkit.child_guard"),
     ),
     "labkit": (),
     "grader.child": (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -77,7 +78,7 @@ class Screen:
     def __init__(self, language: str) -> None:
         self.language = language
         self.console = Console(highlight=False, soft_wrap=True)
-        self.plain = not self.console.is_terminal
+        self.plain = not sys.stdout.isatty()  # rich would also call a notebook's kernel a terminal
 
     def report(self, report: LogReport, path: str) -> None:
         """Print the verdict, everything that was found, and what to do."""

@@ -1,0 +1,20 @@
+"""The homework of lesson 22 as experiments: each function makes one claim about `durable_log` happen on real files."""
+
+from labkit.experiments.homework.comparing import four_stores, growth
+from labkit.experiments.homework.crash_proof import cut_and_flip
+from labkit.experiments.homework.durability import price_of_a_sync, survivors
+from labkit.experiments.homework.inspecting import inspect_with_secrets
+from labkit.experiments.homework.tables import where_files_are
+from labkit.experiments.homework.tampering import alter_history, forge_history
+
+__all__ = [
+    "alter_history",
+    "cut_and_flip",
+    "forge_history",
+    "four_stores",
+    "growth",
+    "inspect_with_secrets",
+    "price_of_a_sync",
+    "survivors",
+    "where_files_are",
+]
