@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,6 +12,8 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from grader.fingerprint import suite_of
 from grader.intake import Handin
@@ -113,3 +116,23 @@ def gradings(state: Path) -> Counter[str]:
     (record,) = state.glob("class-records/*/record.jsonl")
     events = [json.loads(line) for line in record.read_bytes().split(b"\n")[:-1]]
     return Counter(event["data"]["content"] for event in events if event["type"] == "graded")
+
+
+def workers() -> list[psutil.Process]:
+    """List the processes of crews that this process has."""
+    found = []
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if "grader.worker" in process.cmdline():
+                found.append(process)
+    return found
+
+
+def alive(found: list[psutil.Process]) -> list[psutil.Process]:
+    """Give those that still run; one that nobody has asked for its exit code does not."""
+    left = []
+    for process in found:
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                left.append(process)
+    return left

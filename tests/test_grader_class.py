@@ -6,7 +6,6 @@ import json
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import psutil
 import pytest
 
 from grader.crew import LocalCrew, WorkerLostError
@@ -15,7 +14,7 @@ from grader.journal import ClassRecord
 from grader.pool import ClassRun, Submission, find_submissions
 from grader.rungs import strongest_rung
 from grader.worker import grade_task
-from tests.class_of_many import SETTINGS, task_of
+from tests.class_of_many import SETTINGS, task_of, workers
 from tests.piped import KIT
 
 LOST = WorkerLostError("a grading process ended before it had an answer")
@@ -116,9 +115,9 @@ def test_a_grading_process_that_is_killed_costs_no_one_a_mark(tmp_path):
     submissions = [Submission("right", KIT / "assets/sample-class/right")]
 
     def kill_first() -> None:
-        while not (workers := psutil.Process().children()) or not workers[0].children():
+        while not (found := workers()) or not found[0].children():
             pass
-        workers[0].kill()
+        found[0].kill()
 
     with LocalCrew(1) as crew:
         killer = threading.Thread(target=kill_first)

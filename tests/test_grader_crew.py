@@ -15,7 +15,7 @@ from grader import worker
 from grader.crew import LocalCrew, WorkerLostError
 from grader.intake import Handin, take
 from grader.worker import grade_task
-from tests.class_of_many import ENDLESS, task_of
+from tests.class_of_many import ENDLESS, alive, task_of, workers
 from tests.piped import KIT
 
 
@@ -24,16 +24,11 @@ def broken(text: str = "def scan(:\n") -> Handin:
     return Handin("22", {"__init__.py": b"from .session_store import *\n", "session_store.py": text.encode()})
 
 
-def processes() -> list[psutil.Process]:
-    """List everything below this process."""
-    return psutil.Process().children(recursive=True)
-
-
 def wait_for_a_child() -> list[psutil.Process]:
-    """Look until a student's code is being run; list everything below this process then."""
+    """Look until a student's code is being run; list everything of the crew then."""
     while True:
-        found = processes()
         with contextlib.suppress(psutil.Error):
+            found = [each for worker in workers() for each in (worker, *worker.children(recursive=True))]
             if any("host.py" in " ".join(process.cmdline()) for process in found):
                 return found
 
@@ -81,10 +76,9 @@ def test_a_crew_does_what_it_is_given():
     with LocalCrew(2) as crew:
         futures = [crew.submit(task_of(handin)) for handin in [broken(), take(KIT / "docs", "22")] * 3]
         verdicts = [json.loads(future.result())["outcome"]["verdict"] for future in futures]
-        workers = len({process.pid for process in psutil.Process().children()})
+        assert len(workers()) == 2
     assert verdicts == ["syntax-error", "missing-file"] * 3
-    assert workers == 2
-    assert processes() == []
+    assert workers() == []
 
 
 def test_a_process_that_is_lost_takes_one_task_with_it():
@@ -92,10 +86,10 @@ def test_a_process_that_is_lost_takes_one_task_with_it():
     with LocalCrew(1) as crew:
         lost = crew.submit(task_of(broken(ENDLESS)))
         children = wait_for_a_child()
-        psutil.Process().children()[0].kill()
+        children[0].kill()
         with pytest.raises(WorkerLostError, match="ended before"):
             lost.result()
-        psutil.wait_procs(children)
+        psutil.wait_procs(children[1:])
         assert json.loads(crew.submit(task_of(broken())).result())["outcome"]["verdict"] == "syntax-error"
 
 
@@ -103,9 +97,9 @@ def test_leaving_a_crew_stops_what_runs():
     """An endless loop is being graded: it ends, and with it every process; nobody waits for its limits."""
     with pytest.raises(KeyboardInterrupt), LocalCrew(2) as crew:
         running = [crew.submit(task_of(broken(f"{ENDLESS}# {number}\n"))) for number in range(5)]
-        wait_for_a_child()
+        below = wait_for_a_child()
         raise KeyboardInterrupt
-    assert processes() == []
+    assert workers() == alive(below) == []
     assert all(future.done() for future in running)
 
 

@@ -11,7 +11,17 @@ from random import Random, SystemRandom
 import psutil
 import pytest
 
-from tests.class_of_many import ENDLESS, MANY, boxes, grade, gradings, lasting, make_class, start_grading
+from tests.class_of_many import (
+    ENDLESS,
+    MANY,
+    alive,
+    boxes,
+    grade,
+    gradings,
+    lasting,
+    make_class,
+    start_grading,
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,14 +92,6 @@ def a_class(folder: Path, **sources: str) -> Path:
     return folder
 
 
-def is_alive(process: psutil.Process) -> bool:
-    """Say whether a process still runs; one that nobody has asked for its exit code does not."""
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_asked_to_stop_stops_in_order(number, tmp_path):
     """Ctrl-C on a terminal reaches the whole group: no child is left, no box, and what was graded is recorded."""
@@ -104,7 +106,7 @@ def test_a_run_that_is_asked_to_stop_stops_in_order(number, tmp_path):
     assert running.returncode == 130
     assert told == "Error: stopped; what was graded is recorded: go on with --resume\n"
     assert below
-    assert [process for process in below if is_alive(process)] == []
+    assert alive(below) == []
     assert list(boxes(tmp_path / "state").iterdir()) == []
     assert sum(gradings(tmp_path / "state").values()) == 1
     assert not (tmp_path / "out").exists()
