@@ -14,8 +14,8 @@ import pytest
 
 from solution.durable_log.checkpoint import CHECKPOINT_VERSION, Checkpoint, Checkpoints, Replayed, replay
 from solution.durable_log.contract import Event
-from solution.durable_log.effects import BEGUN, DONE, Effects, InDoubtError, fingerprint_of
-from solution.durable_log.errors import EventsRemovedError, LimitError, RefusedError
+from solution.durable_log.effects import BEGUN, DONE, Effects, fingerprint_of
+from solution.durable_log.errors import EventsRemovedError, InDoubtError, LimitError, RefusedError
 from solution.durable_log.record import Head
 from solution.durable_log.retention import remove_before
 from solution.durable_log.sealed_json import write_sealed

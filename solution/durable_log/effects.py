@@ -12,15 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from .contract import Event, EventStore
-from .errors import DurableLogError, IdReusedError
+from .errors import IdReusedError, InDoubtError
 from .record import encode_data
 
 BEGUN, DONE = "effect_begun", "effect_done"
 _DEPTH = 100
-
-
-class InDoubtError(DurableLogError):
-    """An effect was begun, and nothing says whether it was done."""
 
 
 class Effects:

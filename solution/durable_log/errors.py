@@ -99,3 +99,7 @@ class RetentionError(DurableLogError):
 
 class BlobError(DurableLogError):
     """A big content is missing, altered, or not what its reference says."""
+
+
+class InDoubtError(DurableLogError):
+    """An effect was begun, and nothing says whether it was done: whoever can look outside the log has to decide."""
