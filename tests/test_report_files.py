@@ -262,6 +262,14 @@ def test_every_check_that_was_missed_is_in_the_feedback():
     assert [check_id for check_id in ids if check_id not in text] == []
 
 
+def test_who_was_never_graded_is_told_why_and_no_more():
+    """Nobody reads a list of tests that they could not have passed."""
+    row = make_row("late", 0.0, Random(1), problem={"zh": "没有提交", "en": "nothing was handed in"})
+    text = dict(report_files([row], [], "en"))["feedback/late.md"]
+    assert text.startswith("# Feedback for late\n\nnothing was handed in\n")
+    assert "22-01" not in text
+
+
 def test_a_class_of_one_lesson_and_an_empty_class_have_reports():
     """Nothing needs two lessons, or anyone."""
     row = make_row("one", 1.0, Random(1))

@@ -44,8 +44,9 @@ def _in_one_language(row: Row, language: Language) -> Iterator[str]:
         yield f"\n{markdown(getattr(said, language))}"
     if row["verdict"] == "grader-error":
         yield f"\n{say('our-fault', language)}"
-    for number, lesson in row["lessons"].items():
-        yield from _lesson(number, lesson, language)
+    if not said:  # what was never graded has missed every test, and nothing is to be learnt from their names
+        for number, lesson in row["lessons"].items():
+            yield from _lesson(number, lesson, language)
     yield from _notebooks(row, language)
     if row["left_out"]:
         yield f"\n## {say('left-out', language)}\n"
@@ -112,10 +113,10 @@ def _misses(tests: list[Test], language: Language) -> Iterator[str]:
 
 
 def _the_same(others: list[Test], language: Language) -> Iterator[str]:
+    """Name them, no more: what was seen and what to do next stand right above."""
     if others:
-        yield f"\n{say('the-same', language, count=len(others))}\n"
-    for test in others:
-        yield f"- {test['id']} {_title(test, language)}"
+        ids = ", ".join(test["id"] for test in others)
+        yield f"- {say('the-same', language, count=len(others))}{say('colon', language)}{ids}"
 
 
 def _title(test: Test, language: Language) -> str:

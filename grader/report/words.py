@@ -96,7 +96,7 @@ SAID: dict[str, Text] = {
         "评分器自己出了错，这份结果还不作数：重新评分之前不扣任何分。",
         "The grader itself failed here. This result does not count until it was graded again; no marks are lost.",
     ),
-    "the-same": Text("另有 {count} 项结果相同：", "Ended the same way, {count} more:"),
+    "the-same": Text("另有 {count} 项结果相同", "{count} more ended the same way"),
     "nothing-left": Text(
         "全部通过，这一课没有遗留。", "Everything passed; there is nothing left to do here."
     ),
