@@ -151,6 +151,22 @@ def test_a_read_under_way_gets_all_that_was_committed_when_it_began(tmp_path: Pa
     run(tmp_path, story)
 
 
+def test_a_read_that_a_removal_overtakes_says_what_is_gone(tmp_path: Path) -> None:
+    """No damage, and no alert: the events were removed on purpose while the read was on its way to them."""
+    alerts: list[Exception] = []
+
+    async def story(log: DurableLog) -> None:
+        await fill(log, 60)
+        await log.checkpoint(await replay(log, count, 0))
+        with pytest.raises(EventsRemovedError, match="up to 60"):
+            async for event in log.stream():
+                if event.sequence == 1:
+                    await log.remove_before(61, confirmed=True)
+
+    run(tmp_path, story, alert=alerts.append)
+    assert alerts == []
+
+
 def test_a_backup_beside_appends_is_restored_and_goes_on(tmp_path: Path) -> None:
     """Every append called before it is in it."""
 

@@ -33,6 +33,7 @@ from solution.durable_log.manifest import Manifest, read_manifest, write_manifes
 from solution.durable_log.record import BEGINNING, Head
 from solution.durable_log.retention import remove_before
 from solution.durable_log.sealed_json import write_sealed
+from solution.durable_log.segment_file import SegmentFile
 from solution.durable_log.segment_index import fingerprint
 from solution.durable_log.segments import Segments
 from solution.durable_log.verification import verify_session
@@ -890,6 +891,26 @@ def test_nothing_goes_without_a_plain_yes(session: Session, confirmed: object) -
         remove_before(session.segments, 16, confirmed=confirmed)  # type: ignore[arg-type]
 
     assert contents(session.folder.path) == before
+
+
+def test_a_verification_that_a_removal_overtakes_begins_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that go on purpose while it is on its way to them are no damage."""
+    covered(session)
+    real, removed = SegmentFile.open, []
+
+    def remove_first(file: SegmentFile, *, prove: bool = False) -> IO[bytes]:
+        if not removed:
+            removed.append(True)
+            remove_before(session.segments, 16, confirmed=True)
+        return real(file, prove=prove)
+
+    monkeypatch.setattr(SegmentFile, "open", remove_first)
+
+    report = verify_session(session.folder)
+
+    assert (report.verdict, report.events, report.last_sequence) == ("sound", 5, 20)
 
 
 @pytest.mark.parametrize("sequence", [-1, 0, 1, 7])

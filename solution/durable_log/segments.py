@@ -100,13 +100,21 @@ class Segments:
         None asks for all that is there. Raises: EventsRemovedError when retention removed an event that was asked for.
         """
         if after is not None and after < self.base.sequence:
-            raise EventsRemovedError(self.folder.session, self.base.sequence, self.base.hash)
+            raise self._removed()
         found, before = [], self.base
         for closed in self.closed:
             if after is None or closed.last > after:
                 found.append(self._file(closed.first, before, closed))
             before = Head(closed.last, closed.head)
         return [*found, SegmentFile(self.active, before, None)]
+
+    def require(self, file: SegmentFile) -> None:
+        """Stop at a file, given earlier, that retention has removed since. Raises: EventsRemovedError."""
+        if file.before.sequence < self.base.sequence:
+            raise self._removed()
+
+    def _removed(self) -> EventsRemovedError:
+        return EventsRemovedError(self.folder.session, self.base.sequence, self.base.hash)
 
     def _file(self, first: int, before: Head, closed: Closed | None) -> SegmentFile:
         return SegmentFile(self.folder.path / segment_name(first), before, closed)

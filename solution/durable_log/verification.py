@@ -26,20 +26,28 @@ def verify_session(
     the bad place's file, else of the active segment. `newest` is the newest schema version that is understood; None
     for any.
 
-    Raises: UnknownVersionError; PlaceError; OSError for files that cannot be read. Damage is an answer, no error.
+    Raises: UnknownVersionError; OSError for files that cannot be read. Damage is an answer, no error.
     """
     report = Report(verdict="sound", file=str(folder.manifest_path), events=0, last_sequence=0, good_bytes=0)
     try:
         segments = Segments.look(folder)
-        recorded = segments.recorded_head()
-        for file in segments.files():
-            with_events = report.events
-            report = _verify_file(file, folder.session, recorded, limits, newest)
-            report = msgspec.structs.replace(report, events=with_events + report.events)
-            if report.verdict == "corrupt":
-                return report
+        report = _verify_files(segments, limits, newest)
+        if report.verdict == "corrupt" and Segments.look(folder).base != segments.base:
+            return verify_session(folder, limits=limits, newest=newest)  # a retention beside us, not damage
     except CorruptLogError as damage:
         return msgspec.structs.replace(report, verdict="corrupt", file=damage.path, reason=damage.reason)
+    return report
+
+
+def _verify_files(segments: Segments, limits: Limits, newest: int | None) -> Report:
+    recorded, events = segments.recorded_head(), 0
+    report = Scan(segments.active).report
+    for file in segments.files():
+        report = _verify_file(file, segments.folder.session, recorded, limits, newest)
+        events += report.events
+        report = msgspec.structs.replace(report, events=events)
+        if report.verdict == "corrupt":
+            return report
     if report.last_sequence < recorded.sequence:
         reason = f"ends at event {report.last_sequence}, and it reached event {recorded.sequence}: its tail was cut"
         return msgspec.structs.replace(report, verdict="corrupt", reason=reason)
@@ -53,6 +61,9 @@ def _verify_file(
         lines = file.open(prove=file.closed is not None)
     except FileNotFoundError:  # the active segment, before its first event
         return Scan(file.path, before=file.before).report
+    except CorruptLogError as damage:
+        scan = Scan(file.path, before=file.before, name=damage.path)
+        return _corrupt(scan, damage.reason)
     with lines:
         scan = Scan(lines, session=session, before=file.before, limits=limits, newest=newest, name=lines.name)
         try:

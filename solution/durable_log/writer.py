@@ -448,6 +448,7 @@ class Writer:
         with newest_lines:
             for file in closed:
                 assert file.closed is not None
+                self._segments.require(file)
                 with file.open() as lines:
                     scan = self._scan(
                         lines, file.before, verify_chain=verify_chain, newest=newest, name=str(file.path)
