@@ -174,6 +174,16 @@ def test_a_changed_digit_breaks_the_chain(folder):
     assert "hash" in report["reason"]
 
 
+def test_a_bad_line_of_a_session_is_explained(folder):
+    """What a crash left inside a session is told like anywhere: kind, line, offset."""
+    lines = segment(folder).read_bytes().splitlines(keepends=True)
+    segment(folder).write_bytes(b"".join([lines[0], lines[1][:99], *lines[2:]]))
+    report = json.loads(run("verify", folder, "--json").output)
+
+    assert [(one["kind"], one["line"]) for one in report["findings"]] == [("fragment-and-record", 2)]
+    assert (report["verdict"], report["events"]) == ("corrupt", 1)
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_segment_alone_is_judged_too(folder, tmp_path, packed):
     """One file of ours, plain or compressed, is known by its records and its chain is proved."""
@@ -185,14 +195,28 @@ def test_a_segment_alone_is_judged_too(folder, tmp_path, packed):
     assert (report["format"], report["verdict"], report["last_sequence"]) == ("durable", "sound", 4)
 
 
-def test_a_compressed_file_that_breaks_off_is_damaged(tmp_path):
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_compressed_file_that_breaks_off_is_damaged(tmp_path, ours):
     """Half a gzip file is no torn tail: what was closed was whole."""
-    packed = gzip.compress(b"".join(b'{"type":"user","n":%d}\n' % number for number in range(9999)))
+    foreign = b"".join(b'{"type":"user","n":%d}\n' % number for number in range(9999))
+    packed = gzip.compress(segment(session(tmp_path / "root", 99)).read_bytes() if ours else foreign)
     (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     result = run("verify", tmp_path / "a.jsonl.gz", "--json")
 
     assert "gzip" in json.loads(result.output)["counts"]
     assert result.exit_code == 1
+
+
+def test_a_file_that_grows_meanwhile_is_read_to_where_it_ended(tmp_path):
+    """What is appended while it is read is not half read: the report says that it grew."""
+    log = tmp_path / "a.jsonl"
+    log.write_bytes((FOREIGN_LINE + b"\n") * 3)
+    with Source.open(str(log)) as source:
+        with log.open("ab") as more:
+            more.write(FOREIGN_LINE[:20])
+        report = inspect(source)
+
+    assert (report.verdict, report.records, report.counts.get("growing")) == ("sound", 3, 1)
 
 
 # --- Repair ---
@@ -435,19 +459,30 @@ def test_tail_follows_growth_replacement_and_ends_on_ctrl_c(tmp_path):
     log.write_bytes(b'{"type":"user","n":1}\n{"type":"assis')
     command = [*COMMAND, "tail", "-f", "--lang", "en", log]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
-        assert started.stdout.readline().startswith(b"1\t-\tuser")
+        assert started.stdout.readline().startswith(b"@0\t-\tuser")
         with log.open("ab") as more:
             more.write(b'tant","n":2}\nno record\n')
-        assert started.stdout.readline().startswith(b"2\t-\tassistant")
+        assert started.stdout.readline().startswith(b"@22\t-\tassistant")
         fresh = tmp_path / "fresh"
         fresh.write_bytes(b'{"type":"summary","n":3}\n')
         fresh.replace(log)
-        assert started.stdout.readline().startswith(b"1\t-\tsummary")
+        assert started.stdout.readline().startswith(b"@0\t-\tsummary")
         started.send_signal(signal.SIGINT)
         said = started.stderr.read()
 
     assert started.returncode == 130
     assert said.decode().splitlines() == [f"{log}: the file was replaced; reading the new one"]
+
+
+def test_tail_of_a_long_file_begins_near_its_end(tmp_path):
+    """A file of many megabytes is not read from its start to show its last records."""
+    log = tmp_path / "a.jsonl"
+    line = b'{"type":"user","text":"%b"}\n' % (b"x" * 1_000_000)
+    log.write_bytes(b"no record\n" + line * 20)
+    rows = run("tail", "-n", 999, log).output.splitlines()
+
+    assert 1 < len(rows) < 10
+    assert rows[-1].split("\t")[0] == f"@{log.stat().st_size - len(line)}"
 
 
 def test_tail_goes_over_to_the_next_segment(tmp_path):

@@ -9,7 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from solution.durable_log import strict_json
-from solution.durable_log.strict_json import MAX_DEPTH, MAX_DIGITS, NotStrictError, judge, judge_exactly
+from solution.durable_log.strict_json import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    NotStrictError,
+    judge,
+    judge_exactly,
+    judge_objects,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -104,6 +111,24 @@ def test_what_is_odd_and_sound_is_said():
 
     assert (huge.value["a"], huge.notes) == (2**64 + 1, ("huge-integer",))
     assert (lone.value["a"], lone.notes) == ("\ud83d", ("lone-surrogate",))
+
+
+@pytest.mark.parametrize(("levels", "sound"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
+def test_the_limit_of_depth_is_one_for_both_judges(levels, sound):
+    """So many levels are sound and one more is not, fast or exact, alone or among many lines."""
+    raw = b'{"a":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    assert (verdict(judge, raw) == verdict(judge_exactly, raw) != "too-deep") == sound
+    assert (judge_objects([b"{}", raw], b"{}\n" + raw) is not None) == sound
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"a":1,"a":2}', b"[]", b'{"a":"\\u0022","b":1,"b":1}', b'{"a":18446744073709551617}', b"{"]
+)
+def test_many_lines_at_once_are_refused_for_one(raw):
+    """What the exact judge has to see, or would refuse, sends the whole block to it."""
+    assert judge_objects([b'{"a":"\\""}', b"{}"], b'{"a":"\\""}\n{}\n') == [{"a": '"'}, {}]
+    assert judge_objects([b"{}", raw], b"{}\n" + raw + b"\n") is None
 
 
 def test_ordinary_lines_never_wait_for_the_exact_judge(monkeypatch):

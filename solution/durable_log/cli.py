@@ -240,7 +240,7 @@ def repair(
 def tail(*, place: Path, lines: int, follow: bool, language: str) -> None:
     """Show the last records; -f follows new ones.
 
-    A line a record: its place, number, type, id and size. Only whole records are shown.
+    A line a record: its offset, number, type, id and size. Only whole records are shown.
     """
     screen = Screen(language)
     screen.plain = True
@@ -250,7 +250,7 @@ def tail(*, place: Path, lines: int, follow: bool, language: str) -> None:
         click.echo(say(what, language, path=title), err=True)
 
     def show(entries: Iterator[Entry] | list[Entry]) -> None:
-        screen.entries(entries)
+        screen.entries(entries, by_offset=True)
         sys.stdout.flush()
 
     try:

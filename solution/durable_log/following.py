@@ -19,6 +19,7 @@ from .strict_json import NotStrictError
 
 POLL_SECONDS = 0.2
 _PIECE_BYTES = 1 << 16
+_RECENT_BYTES = 8 << 20
 _SEGMENT = re.compile(r"\d{20}\.jsonl(\.gz)?", re.ASCII)
 
 
@@ -31,7 +32,7 @@ class _Readable(Protocol):
 class Follower:
     """One log's records, the last `recent` of them first, then each as it is completed.
 
-    A line that is not whole yet waits. A line that is no record is skipped: `inspect` says what it is.
+    Their lines are not counted, since a long file is read from near its end. A line that is not whole yet waits. A line that is no record is skipped: `inspect` says what it is.
     `on_change` is told "replaced" or "shrunk" when the file is another one, or shorter, than before.
     """
 
@@ -41,8 +42,9 @@ class Follower:
         self._on_change = on_change
         self._rules = AnyObject()
         self._file: _Readable | None = None
-        self._line = self._offset = 0
-        self._rest, self._too_long = b"", False
+        self._path = place
+        self._at_the_beginning = True
+        self._offset, self._rest, self._too_long = 0, b"", False
         self._is_session = is_session(place)
         if self._is_session and not (segments := self._segments()):
             raise PlaceError(
@@ -81,8 +83,8 @@ class Follower:
         data = self._rest + piece
         end = data.rfind(b"\n") + 1
         self._rest = data[end:]
-        for line in Block(self._line + 1, self._offset, data[:end]).lines(data[:end].split(b"\n")[:-1]):
-            self._line, self._offset = line.number, line.offset + line.size + 1
+        for line in Block(1, self._offset, data[:end]).lines(data[:end].split(b"\n")[:-1]):
+            self._offset = line.offset + line.size + 1
             skipped, self._too_long = self._too_long, False
             if not skipped and (entry := self._judge(line)) is not None:
                 yield entry
@@ -106,10 +108,14 @@ class Follower:
 
     def _go_to(self, path: Path) -> None:
         self.close()
+        self._offset, self._rest, self._too_long = 0, b"", False
         source = Source.open(str(path))  # refuses what is no file
         if not source.compressed:
             source.close()
             self._file = path.open("rb", buffering=0)
+            if self._at_the_beginning and (source.size or 0) > _RECENT_BYTES:
+                self._offset = self._file.seek(-_RECENT_BYTES, os.SEEK_END)
+                self._too_long = True  # the first line is the end of one that began before
         elif self._is_session:
             self._file = source
         else:
@@ -117,9 +123,7 @@ class Follower:
             raise PlaceError(
                 f"{source.title}: is compressed and grows no more; look at it with: statelab log inspect"
             )
-        self._path = path
-        self._line = self._offset = 0
-        self._rest, self._too_long = b"", False
+        self._path, self._at_the_beginning = path, False
 
     def _goes_on_in(self) -> Path | None:
         """Give the file that the log goes on in, if it is another one, or the same from its start; else None."""

@@ -20,7 +20,7 @@ from solution.lesson_22.event_line import NotAnEventError, NotJsonError, decode_
 from .contract import Event, Report
 from .errors import CorruptLogError, DurableLogError, UnknownVersionError
 from .foreign import AnyObject, Examination, Finding, Format, NotARecordError, Rules, shape_of
-from .log_source import Source
+from .log_source import Source, printable
 from .log_words import describe
 from .physical_lines import MAX_LINE_BYTES, Line, blocks
 from .reading import Scan
@@ -201,16 +201,28 @@ def _text(value: Any) -> str:
 
 
 def _inspect_durable(source: Source, show: Show, max_line_bytes: int) -> LogReport:
-    before = _before(source.head)
-    scan = Scan(cast(IO[bytes], source), before=before, name=source.title)
+    scan = Scan(cast(IO[bytes], source), before=_before(source.head), name=source.name)
     size = _follow(scan, show)
     report = scan.report
-    again = None
-    ending = [Finding("missing-newline", report.events, report.good_bytes)] if scan.missing_newline else []
-    if report.verdict != "sound" and source.size is not None and source.name != "-":
-        with Source.open(source.name) as anew:
-            again = _examine(anew, "foreign", NOTHING, max_line_bytes)
-    return _merged(report, again, size, ending)
+    if source.damaged:
+        broken = [Finding("gzip", report.events + 1, report.good_bytes)]
+        report = msgspec.structs.replace(
+            report,
+            verdict="corrupt",
+            torn_bytes=0,
+            line=report.events + 1,
+            offset=report.good_bytes,
+            reason=describe(broken[0], "en"),
+        )
+        return _report(report, broken, size=size)
+    if report.verdict == "sound":
+        ending = (
+            [Finding("missing-newline", report.events, report.good_bytes)] if scan.missing_newline else []
+        )
+        return _report(report, ending, size=size)
+    if source.size is None:
+        return _report(report, [_fault(report)], size=size)
+    return _explained(report, max_line_bytes)
 
 
 def _follow(scan: Scan, show: Show) -> int:
@@ -262,28 +274,40 @@ def _before(head: bytes) -> Head:
     return BEGINNING
 
 
-def _merged(report: Report, again: LogReport | None, size: int, ending: Iterable[Finding] = ()) -> LogReport:
-    """Join what the log's own reader says with what each bad line turned out to be."""
-    findings = list(again.findings if again else ending)
-    counts = dict(again.counts if again else Counter(finding.kind for finding in findings))
-    known = any(finding.line == report.line and finding.weight != "note" for finding in findings)
-    if report.verdict != "sound" and not known:
-        kind = "record" if report.verdict == "corrupt" else "torn-tail"
-        findings.append(
-            Finding(kind, report.line or 0, report.offset or 0, report.torn_bytes, detail=report.reason)
-        )
-        findings.sort(key=lambda finding: finding.offset)
-        counts[kind] = counts.get(kind, 0) + 1
-    plain = {name: getattr(report, name) for name in Report.__struct_fields__}
+def _fault(report: Report) -> Finding:
+    """Give what a log's own reader says as a finding."""
+    kind = "record" if report.verdict == "corrupt" else "torn-tail"
+    line = report.line or report.events + 1
+    offset = report.good_bytes if report.offset is None else report.offset
+    return Finding(kind, line, offset, report.torn_bytes, detail=report.reason)
+
+
+def _explained(report: Report, max_line_bytes: int = MAX_LINE_BYTES) -> LogReport:
+    """Read the bad file once more as plain JSON lines, to say what each bad line turned out to be."""
+    with Source.open(report.file) as source:
+        again = _examine(source, "foreign", NOTHING, max_line_bytes)
+    found = [finding for finding in again.findings if finding.weight != "torn" or report.verdict == "torn"]
+    fault = _fault(report)
+    if not any(finding.line == fault.line and finding.weight != "note" for finding in found):
+        found = sorted([*found, fault], key=lambda finding: finding.offset)
+    return _report(report, found, size=again.size, records=again.records)
+
+
+def _report(
+    report: Report, findings: Iterable[Finding], *, size: int, records: int | None = None
+) -> LogReport:
+    """Make a log's own report one of this command: a torn tail is no bad place here, but a finding."""
+    plain: dict[str, Any] = {name: getattr(report, name) for name in Report.__struct_fields__}
     if report.verdict == "torn":
         plain |= {"line": None, "offset": None, "reason": ""}
+    found = list(findings)
     return LogReport(
-        **plain,
+        **plain | {"file": printable(report.file)},
         format="durable",
-        records=again.records if again else report.events,
-        size=again.size if again else size,
-        findings=findings,
-        counts=counts,
+        records=report.events if records is None else records,
+        size=size,
+        findings=found,
+        counts=Counter(finding.kind for finding in found),
     )
 
 
@@ -302,7 +326,11 @@ def inspect_session(folder: Path, show: Show = NOTHING) -> LogReport:
     if show.last:
         _show_segments(session, show)
     size = sum(path.stat().st_size for path in folder.glob("*.jsonl*"))
-    return _merged(report, None, size)
+    if report.verdict == "sound":
+        return _report(report, [], size=size)
+    if report.line is None and report.verdict == "corrupt":
+        return _report(report, [_fault(report)], size=size)
+    return msgspec.structs.replace(_explained(report), size=size, records=report.events)
 
 
 def _show_segments(session: SessionFolder, show: Show) -> None:
@@ -311,9 +339,7 @@ def _show_segments(session: SessionFolder, show: Show) -> None:
         for file in Segments.look(session).files():
             with file.open() as lines:
                 done = file.before.sequence
-                _follow(
-                    Scan(lines, before=file.before),
-                    show._replace(first=show.first - done, last=show.last - done),
-                )
+                here = show._replace(first=show.first - done, last=show.last - done)
+                _follow(Scan(lines, before=file.before), here)
     except (DurableLogError, OSError):
         pass  # the report has it

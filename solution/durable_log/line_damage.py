@@ -23,6 +23,7 @@ KNOWN_KEYS = frozenset(
 
 _MOST_TRIES = 200
 _MOST_WORK = 20  # in readings of the line
+_JSON_SPACE = (" ", "\t", "\r", "\n")
 _OPENING = re.compile(r'\{[ \t]*"')
 _STRING_REST = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 _QUOTE_OR_BRACKET = re.compile(rb'["\[\]{}]')
@@ -131,16 +132,15 @@ def is_record(raw: bytes) -> bool:
 def _whole_objects(text: str) -> tuple[int, int]:
     """Give where the whole objects at the line's start end, and how many they are."""
     position = count = 0
-    while (found := _value_at(text, position)) and isinstance(found[0], dict):
-        position, count = found[1], count + 1
-        position += (
-            len(text[position:]) - len(text[position:].lstrip())
-            if text[position : position + 1].isspace()
-            else 0
-        )
-        if count == _MOST_TRIES:
-            break
+    while count < _MOST_TRIES and (found := _value_at(text, position)) and isinstance(found[0], dict):
+        position, count = _behind_space(text, found[1]), count + 1
     return position, count
+
+
+def _behind_space(text: str, position: int) -> int:
+    while text[position : position + 1] in _JSON_SPACE:
+        position += 1
+    return position
 
 
 def _first_end(text: str) -> int:

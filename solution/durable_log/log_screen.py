@@ -118,9 +118,9 @@ class Screen:
             )
         self.console.print(table)
 
-    def entries(self, entries: Iterable[Entry]) -> None:
-        """Print records, each as its place, number, type, id and shape."""
-        rows = [self.row(entry) for entry in entries]
+    def entries(self, entries: Iterable[Entry], *, by_offset: bool = False) -> None:
+        """Print records, each as its line or its offset, and number, type, id and shape."""
+        rows = [self.row(entry, by_offset=by_offset) for entry in entries]
         if self.plain:
             for row in rows:
                 click.echo("\t".join(row))
@@ -130,11 +130,11 @@ class Screen:
                 table.add_row(*row)
             self.console.print(table)
 
-    def row(self, entry: Entry) -> tuple[str, str, str, str, str]:
+    def row(self, entry: Entry, *, by_offset: bool = False) -> tuple[str, str, str, str, str]:
         """Give what may be shown of one record."""
         sequence = "-" if entry.sequence is None or abs(entry.sequence) >= 1 << 63 else f"{entry.sequence}"
         return (
-            f"{entry.line}",
+            f"@{entry.offset}" if by_offset else f"{entry.line}",
             sequence,
             shown_type(entry.type, entry.format) or "-",
             shown_id(entry.id, entry.format) or "-",

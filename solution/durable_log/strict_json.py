@@ -52,7 +52,7 @@ def judge(raw: bytes) -> Judged:
     """
     try:
         value = _decode(raw)
-        if raw.count(b'"') == _quotes((value,), 1) and b"\\u0022" not in raw:
+        if raw.count(b'"') == _quotes((value,)) and b"\\u0022" not in raw:
             return Judged(value)
     except (msgspec.MsgspecError, RecursionError, ValueError, _UnsureError):
         pass  # the exact judge knows what is wrong with it, if anything is
@@ -66,7 +66,7 @@ def judge_objects(lines: list[bytes], data: bytes) -> list[dict[str, Any]] | Non
     """
     try:
         values = list(map(_decode, lines))
-        if data.count(b'"') != _quotes(values, 0) or b"\\u0022" in data:
+        if data.count(b'"') != _quotes(values) or b"\\u0022" in data:
             return None
     except (msgspec.MsgspecError, RecursionError, ValueError, _UnsureError):
         return None
@@ -77,25 +77,31 @@ class _UnsureError(Exception):
     """The fast judge leaves this one to the exact judge."""
 
 
-def _quotes(values: Iterable[Any], depth: int) -> int:
+def _quotes(values: Iterable[Any]) -> int:
     """Count the quotes by which decoded values are written: two a string, key or value, and those inside values.
 
     msgspec keeps the last of two equal keys and says nothing: then the text has more. It has fewer only where a quote is
     written as an escaped code.
     """
-    if depth > MAX_DEPTH + 1:
-        raise _UnsureError
-    count = 0
-    for value in values:
-        kind = value.__class__
-        if kind is str:
-            count += 2 + value.count('"')
-        elif kind is dict:
-            count += 2 * len(value) + _quotes(value.values(), depth + 1)
-        elif kind is list:
-            count += _quotes(value, depth + 1)
-        elif kind is int and not _LEAST <= value <= _MOST:
+    count = depth = 0
+    level: list[Iterable[Any]] = [values]
+    while level:
+        if depth > MAX_DEPTH:
             raise _UnsureError
+        below: list[Iterable[Any]] = []
+        for members in level:
+            for value in members:
+                kind = value.__class__
+                if kind is str:
+                    count += 2 + value.count('"') if '"' in value else 2
+                elif kind is dict:
+                    count += 2 * len(value)
+                    below.append(value.values())
+                elif kind is list:
+                    below.append(value)
+                elif kind is int and not _LEAST <= value <= _MOST:
+                    raise _UnsureError
+        level, depth = below, depth + 1
     return count
 
 
@@ -118,7 +124,7 @@ def judge_exactly(raw: bytes) -> Judged:
 
 def parse_exactly(text: str) -> Any:
     """Give the value of one JSON text. Raises: NotStrictError; its offset counts UTF-8 bytes."""
-    if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > MAX_DEPTH and _too_deep(text):
         raise NotStrictError("too-deep")
     body = text.strip(_JSON_SPACE)
     if not body:
@@ -138,16 +144,17 @@ def parse_exactly(text: str) -> Any:
     return value
 
 
-def depth_of(text: str) -> int:
+def _too_deep(text: str) -> bool:
     """Count levels of brackets without recursion, so that a nesting bomb reaches no parser's stack."""
-    deepest = level = 0
+    level = 0
     for found in _STRING_OR_BRACKET.finditer(text):
         if found[0] in "[{":
             level += 1
-            deepest = max(deepest, level)
+            if level > MAX_DEPTH:
+                return True
         elif found[0] in "]}":
             level -= 1
-    return deepest
+    return False
 
 
 def _bytes_before(text: str, body: str, position: int) -> int:
