@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -14,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
+from grader.crew import LocalCrew
 from grader.fingerprint import suite_of
 from grader.intake import Handin
+from grader.pool import ClassRun, Rows
 from grader.rungs import strongest_rung
 from grader.settings import load_settings
 from grader.worker import Task
 from tests.piped import KIT, PLAIN_STORE
 
 SETTINGS = load_settings()
+_calibrate = ClassRun.calibrate
 MANY = 60
 ENDLESS = PLAIN_STORE + "\nclass JsonlSessionStore(Plain):\n    pass\n\nwhile True:\n    pass\n"
 """A store that looks like one, and never finishes loading."""
@@ -64,6 +69,17 @@ def task_of(handin: Handin) -> Task:
     """Give the task to grade a hand-in of lesson 22 as this machine would."""
     rung = strongest_rung().name
     return Task(handin, SETTINGS, rung, suite_of("22", SETTINGS, rung))
+
+
+def calibrate_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this test's runs take the calibration that was made for the first such test: it is not what they are about."""
+    monkeypatch.setattr(ClassRun, "calibrate", lambda run, tell=None: _calibration(run.rung))
+
+
+@functools.cache
+def _calibration(rung: str) -> Rows:
+    with LocalCrew(2) as crew:
+        return _calibrate(ClassRun(["22"], SETTINGS, rung, crew))
 
 
 def start_grading(place: Path, out: Path, state: Path, *options: str) -> subprocess.Popen[str]:

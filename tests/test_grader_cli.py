@@ -18,6 +18,7 @@ from grader.report.words import SAID, TOPICS, VERDICTS, chosen_language
 from grader.settings import load_settings
 from grader.suites import LESSONS
 from grader.worker import grade_task
+from tests.class_of_many import calibrate_once
 from tests.piped import KIT
 
 SAMPLES = KIT / "assets" / "sample-class"
@@ -27,6 +28,12 @@ SAMPLES = KIT / "assets" / "sample-class"
 def _own_state(tmp_path, monkeypatch):
     """Keep class records out of the user's own."""
     monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def _calibrated(monkeypatch):
+    """Spare a test that is about something else the calibration of its runs."""
+    calibrate_once(monkeypatch)
 
 
 class HereCrew(LocalCrew):
@@ -151,6 +158,7 @@ def test_a_folder_without_submissions_is_wrong_use(tmp_path):
     assert "holds no submission" in result.stderr
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_a_class_gets_one_row_each_whatever_was_handed_in(tmp_path):
     """Right, wrong, empty, half uploaded and stray things all have their row, in the order of their names."""
     folder = a_class(tmp_path / "class", **{"a right": "right", "b 中文 🧪": "race", "c empty": None})
@@ -170,6 +178,7 @@ def test_a_class_gets_one_row_each_whatever_was_handed_in(tmp_path):
     assert {row["isolation"] for row in report["submissions"]} == {rungs.strongest_rung().name}
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_every_report_is_written_and_the_page_is_named(tmp_path):
     """The last line is the path of `report.html`; beside it stand the forms for other programs."""
     result = run(cli.grade, a_class(tmp_path / "class", one="untouched-starter"), "--out", tmp_path / "out")
@@ -187,6 +196,7 @@ def test_a_class_is_calibrated_first(tmp_path):
     assert "grade: 1/1 one: fail" in result.stderr
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_a_roster_gives_a_row_to_everyone(tmp_path):
     """Who handed in nothing has a row, ids reach the grades, and a row of the list that is not used is told."""
     folder = a_class(tmp_path / "class", 李雷="untouched-starter")
@@ -205,6 +215,7 @@ def test_a_roster_gives_a_row_to_everyone(tmp_path):
         assert len(list(csv.reader(file))) == 3
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_two_submissions_of_one_student_have_one_row_each_with_the_reason(tmp_path):
     """Nobody but the instructor can say which counts: neither is graded, and the run goes on."""
     folder = a_class(tmp_path / "class", **{"007": "untouched-starter", "007 again": "right", "other": None})
@@ -269,6 +280,7 @@ def test_your_own_code_is_run_unshielded_with_a_warning(monkeypatch):
     assert "Nothing on this machine isolates" in result.stderr
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_an_unwritable_report_is_the_graders_error_and_costs_no_outcome(tmp_path):
     """The reason and what to choose instead are said; the outcomes are recorded, and --resume takes them."""
     (tmp_path / "file").touch()
@@ -282,6 +294,7 @@ def test_an_unwritable_report_is_the_graders_error_and_costs_no_outcome(tmp_path
     assert record.count('"type":"graded"') == 1
 
 
+@pytest.mark.usefixtures("_calibrated")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
 def test_a_full_disk_leaves_the_last_reports_as_they_were(tmp_path):
     """Nothing half written: every file of the earlier run is there, byte for byte, and the reason is told."""
@@ -305,6 +318,7 @@ def test_a_class_that_is_being_graded_is_not_graded_twice(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("_calibrated")
 def test_a_name_that_moves_the_cursor_is_shown_harmlessly(tmp_path):
     """A folder name with control characters reaches neither the log nor the table as such."""
     folder = a_class(tmp_path / "class", **{"evil\x1b[2J\nname": None})

@@ -15,6 +15,7 @@ from grader.notebooks import NotebookTask, execute, limits_of
 from grader.outcome import Head
 from grader.report.notebooks import show_notebooks
 from grader.settings import load_settings
+from tests.class_of_many import calibrate_once
 from tests.piped import KIT
 
 SETTINGS = load_settings()
@@ -126,6 +127,7 @@ def test_a_cell_that_does_not_end_is_given_up():
 def test_grade_reports_notebooks_and_marks_none(tmp_path, monkeypatch):
     """One option: rows tell what each showed; without it none is executed, and the marks are the same."""
     monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    calibrate_once(monkeypatch)
     lesson = tmp_path / "class" / "one" / "lesson_22"
     lesson.mkdir(parents=True)
     (lesson / "__init__.py").write_text("from .session_store import *\n")

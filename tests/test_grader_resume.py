@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -10,12 +11,15 @@ from random import Random, SystemRandom
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from grader import cli
 from tests.class_of_many import (
     ENDLESS,
     MANY,
     alive,
     boxes,
+    calibrate_once,
     grade,
     gradings,
     lasting,
@@ -112,38 +116,53 @@ def test_a_run_that_is_asked_to_stop_stops_in_order(number, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def run(place: Path, folder: Path, *options: str):
+    """Run `statelab grade` here, without its calibration; give its exit code and what it told on standard error."""
+    words = [str(place), "--lesson", "22", "--out", str(folder / "out"), "--lang", "en", *options]
+    result = CliRunner().invoke(cli.grade, words)
+    return result.exit_code, result.stderr
+
+
+@pytest.fixture
+def _here(tmp_path, monkeypatch):
+    """Keep records in this test's folder, and calibrate once for all."""
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    calibrate_once(monkeypatch)
+
+
+@pytest.mark.usefixtures("_here")
 def test_a_run_that_does_not_resume_grades_anew_and_says_so(tmp_path):
     """A record is there: it is named, with what would take it; afterwards the later outcomes count."""
     place = a_class(tmp_path / "class", a="def scan(:\n")
-    first = start_grading(place, tmp_path / "out", tmp_path / "state").communicate()[1]
-    second = start_grading(place, tmp_path / "out", tmp_path / "state").communicate()[1]
-    third = start_grading(place, tmp_path / "out", tmp_path / "state", "--resume").communicate()[1]
+    (_, first), (_, second), (_, third) = (run(place, tmp_path, *more) for more in ([], [], ["--resume"]))
     assert "--resume" not in first
     assert "holds 1 gradings by these checks; they are made anew, and --resume would take them" in second
     assert "--resume" not in third
     assert list(gradings(tmp_path / "state").values()) == [2]
 
 
+@pytest.mark.usefixtures("_here")
 def test_a_changed_submission_is_graded_again(tmp_path):
     """What was handed in anew after the first run is not what was recorded."""
     place = a_class(tmp_path / "class", a="def scan(:\n", b="def scan(: # b\n")
-    grade(place, tmp_path / "out", tmp_path / "state")
+    run(place, tmp_path)
     (place / "a" / "lesson_22" / "session_store.py").write_text("import no_module\n")
-    report = grade(place, tmp_path / "out", tmp_path / "state", "--resume")
-    assert [row["verdict"] for row in report["submissions"]] == ["import-error", "syntax-error"]
+    run(place, tmp_path, "--resume")
+    rows = json.loads((tmp_path / "out" / "outcomes.json").read_bytes())["submissions"]
+    assert [row["verdict"] for row in rows] == ["import-error", "syntax-error"]
     assert sorted(gradings(tmp_path / "state").values()) == [1, 1, 1]
 
 
+@pytest.mark.usefixtures("_here")
 def test_a_damaged_record_stops_the_run_before_anyone_is_graded(tmp_path):
     """Exit 3, with the place and the next step; the record is not touched, and there is no report."""
     place = a_class(tmp_path / "class", a="def scan(:\n")
-    grade(place, tmp_path / "out", tmp_path / "state")
+    run(place, tmp_path)
     (record,) = (tmp_path / "state").glob("class-records/*/record.jsonl")
     damaged = record.read_bytes().replace(b'"graded"', b'"gra\xffed"')
     record.write_bytes(damaged)
-    running = start_grading(place, tmp_path / "new", tmp_path / "state", "--resume")
-    told = running.communicate()[1]
-    assert running.returncode == 3
+    code, told = run(place, tmp_path / "new", "--resume")
+    assert code == 3
     assert f"{record}: line 3: " in told
     assert "nothing was graded anew" in told
     assert record.read_bytes() == damaged
