@@ -7,6 +7,7 @@ import copy
 import hashlib
 import json
 import time
+from contextlib import suppress
 from itertools import cycle
 
 import pytest
@@ -14,8 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solution.durable_log import secret_names
-from solution.durable_log.errors import SecretError
-from solution.durable_log.secrets import Encrypt, keep, redact, refuse
+from solution.durable_log.errors import RefusedError, SecretError
+from solution.durable_log.record import encode_data
+from solution.durable_log.secrets import _REDACTED, Encrypt, _Search, keep, redact, refuse
 
 SECRET = "hunter2-correct-horse"
 RANDOM = "8f3a9c1d2b7e4f60a1b2c3d4"
@@ -157,7 +159,7 @@ def test_a_harmless_name_hides_nothing(name, value):
 
 SHAPES = {
     "bearer": f"Bearer {RANDOM}",
-    "basic": "Basic " + base64.b64encode(b"ada:lovelace").decode(),
+    "basic": "Basic " + base64.b64encode(b"ada:king-of-lovelace").decode(),
     "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJlLWJ5dGVz",
     "pem": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----",
     "cut pem": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk",
@@ -349,6 +351,27 @@ def test_a_planted_secret_is_found_at_any_depth(way, name):
     assert SECRET not in json.dumps(redact(data), ensure_ascii=False)
     with pytest.raises(SecretError):
         refuse(data)
+
+
+@given(st.one_of(DATA, st.dictionaries(st.one_of(NAMES, st.just("note")), PHRASES, max_size=3)))
+@example({"note": "Bearer " + RANDOM})
+@example({"note": "machine h login ada password abc"})
+@example({"note": "密码：abc"})
+@example({"note": "eyJ密密密密密密密密.密密密密密密密密."})
+@example({"note": ["--password", "x"], "-password": "y"})
+def test_a_glance_clears_only_what_a_search_would_leave(data):
+    """What is cleared at a glance, a whole search would give back unchanged."""
+    with suppress(RefusedError):
+        raw, copied = encode_data(data, 100)
+        if redact.clears(raw, copied):
+            assert _Search(redact._hide, _REDACTED).value(copied) is copied
+
+
+def test_a_glance_suffices_for_plain_data():
+    """The data of most events is not walked through."""
+    data = {"id": "todo-1", "n": 5, "ok": True, "output": "tea, water and a kettle; 茶", "at": None}
+
+    assert redact.clears(*encode_data(data, 9))
 
 
 @given(DATA)

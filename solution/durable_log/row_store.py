@@ -259,7 +259,7 @@ class RowStore(ABC):
         try:
             self._check_names(type, event_id, causation_id, correlation_id)
             raw, copy = encode_data(data, self._limits.depth)
-            if (safe := self._secrets(copy)) is not copy:
+            if not self._secrets.clears(raw, copy) and (safe := self._secrets(copy)) is not copy:
                 raw, copy = encode_data(safe, self._limits.depth)
             v = SCHEMA_VERSION if self._schemas is None else self._schemas.check(type, copy)
             given = (event_id, expected_version, causation_id, correlation_id)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import string
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -39,18 +40,18 @@ def _is_long_or_has_digit(secret: str) -> bool:
 
 def _is_user_and_password(secret: str) -> bool:
     try:
-        return b":" in base64.b64decode(secret + "=" * (-len(secret) % 4))
+        return b":" in base64.b64decode(secret.rstrip("=") + "=" * (-len(secret.rstrip("=")) % 4))
     except (binascii.Error, ValueError):
         return False
 
 
 def _shapes(*rows: tuple[str, str] | tuple[str, str, Callable[[str], bool]]) -> tuple[_Shape, ...]:
-    return tuple(_Shape(needle, re.compile(pattern), *rest) for needle, pattern, *rest in rows)
+    return tuple(_Shape(needle, re.compile(pattern, re.ASCII), *rest) for needle, pattern, *rest in rows)
 
 
 _SHAPES = _shapes(
-    ("bearer", r"(?i:bearer)[ \t]{1,8}([A-Za-z0-9._~+/=-]{8,}+)", _is_long_or_has_digit),
-    ("basic", r"(?i:basic)[ \t]{1,8}([A-Za-z0-9+/]{6,}+={0,2})", _is_user_and_password),
+    ("bearer", r"(?i:bearer)[ \t]{1,8}([A-Za-z0-9._~+/=-]{16,}+)", _is_long_or_has_digit),
+    ("basic", r"(?i:basic)[ \t]{1,8}([A-Za-z0-9+/=]{16,}+)", _is_user_and_password),
     ("eyj", _START + r"(eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){1,3})"),
     ("akia", r"(AKIA[A-Z0-9]{16})"),
     ("asia", r"(ASIA[A-Z0-9]{16})", _has_digit),
@@ -111,7 +112,9 @@ _CLASSES = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 
 _VARIABLE = re.compile(r"(?:^|[\n\r\0])(?:export |declare -x |set )?([A-Za-z_][A-Za-z0-9_]*+)=([^\n\r\0]*+)")
 
-_SHORTEST_SHAPE = 15  # characters: of a form that has no sign; without spaces it has one more
+SHORTEST_SHAPE = 16  # characters, without a space among them, of a form that has no sign
+TOKEN = string.ascii_letters + string.digits + "+/_=.~-"
+"""What such a form is made of."""
 _NEEDLES = (
     *(
         "pass",
@@ -140,11 +143,10 @@ def may_hold(text: str) -> bool:
     Every rule needs a sign between a name and a value, or many characters without a space: most texts have neither.
     """
     if not (":" in text or "=" in text or "--" in text or "：" in text):
-        if len(text) < _SHORTEST_SHAPE:
+        if len(text) < SHORTEST_SHAPE:
             return False
-        if max(map(len, text.split()), default=0) <= _SHORTEST_SHAPE:
-            lowered = text.lower()
-            return "bearer" in lowered or "basic" in lowered or "password" in lowered
+        if max(map(len, text.split()), default=0) < SHORTEST_SHAPE:
+            return "password" in text
     lowered = text.lower()
     return any(needle in lowered for needle in _NEEDLES) or any(
         needle in text for needle in _NEEDLES_AS_THEY_STAND
