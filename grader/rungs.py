@@ -208,7 +208,9 @@ def _box_of_root(place: Place) -> list[str]:
 def _box(place: Place) -> list[str]:
     words = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     words += ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"]
-    words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", "/tmp"]  # noqa: S108 - the box's own
+    for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 - the box's own
+        words += ["--perms", "1777", "--size", f"{_SCRATCH_BYTES}", "--tmpfs", scratch]
+    words += ["--remount-ro", "/dev"]  # else it is a folder without a size
     words += ["--perms", "1777", "--dir", _HOME]
     shown = _shown(place)
     for folder in _parents([*shown, place.work]):

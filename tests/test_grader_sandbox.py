@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import sandbox, temporary, tree
+from grader import rungs, sandbox, temporary, tree
 from grader.channel import ChildLost
 from grader.proxy import Children
 from grader.settings import Limits
@@ -244,6 +244,39 @@ def test_a_work_folder_holds_no_more_than_its_size():
     lost = on_pipe(PLAIN, body, limits=Limits(work_mib=8))
     assert lost.reason == "crash"
     assert "limit: 8 MiB" in lost.seen.en
+
+
+@pytest.mark.skipif(
+    not rungs.strongest_rung().isolated and not os.environ.get("CI"), reason="nothing isolates here"
+)
+@pytest.mark.parametrize(
+    "rung", [rung for rung in rungs.rungs() if rung.isolated], ids=lambda rung: rung.name
+)
+def test_no_other_folder_of_a_box_can_take_the_memory_of_the_machine(rung, monkeypatch):
+    """What a child may write beside its work folder, home and devices included, ends at a few files."""
+    monkeypatch.setattr("grader.rungs.strongest_rung", lambda: rung)
+    source = """
+async def scenario(lesson, folder, given):
+    import os, shutil
+    places = [name for name, _, _ in os.walk("/") if os.access(name, os.W_OK) and not name.startswith("/proc")]
+    written = 0
+    for place in places:
+        if place.startswith(str(folder.parent)):
+            continue
+        try:
+            for number in range(8):
+                with open(os.path.join(place, f"filler-{number}"), "wb") as file:
+                    file.write(bytes(8 << 20))
+                    written += 8
+        except OSError:
+            pass
+    return written
+"""
+
+    async def body(lab):
+        return await lab.scenario(source)
+
+    assert on_pipe(PLAIN, body) < 64
 
 
 def test_where_nothing_limits_the_folder_it_is_measured(monkeypatch):
