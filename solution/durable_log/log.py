@@ -67,6 +67,7 @@ class DurableLog:
         self._types: dict[str, tuple[str, bytes]] = {}
         self._lock = lock
         self._secrets = secrets
+        self._clears = secrets.clears
         self._schemas = schemas
         self._alert = alert
         self._writer = Writer(
@@ -189,12 +190,26 @@ class DurableLog:
             if event_id is not None or causation_id is not None or correlation_id is not None:
                 self._check_ids(event_id, causation_id, correlation_id)
             raw, copy = encode_data(data, self._depth)
-            safe = self._secrets(copy)
-            if safe is not copy:
-                raw, copy = encode_data(safe, self._depth)
+            if not self._clears(raw, copy):
+                safe = self._secrets(copy)
+                if safe is not copy:
+                    raw, copy = encode_data(safe, self._depth)
             v = SCHEMA_VERSION if self._schemas is None else self._schemas.check(name, copy)
-            given = (event_id, expected_version, causation_id, correlation_id)
-            self._submit(Request(future, called_at, v, name, type_json, raw, copy, *given))
+            self._submit(
+                Request(
+                    future,
+                    called_at,
+                    v,
+                    name,
+                    type_json,
+                    raw,
+                    copy,
+                    event_id,
+                    expected_version,
+                    causation_id,
+                    correlation_id,
+                )
+            )
         except (DurableLogError, OSError) as error:
             self._count(error)
             if not future.done():

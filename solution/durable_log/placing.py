@@ -76,7 +76,9 @@ class Placer:
         self._record_bytes = record_bytes
         self._find_event = find_event
         self._same = same
-        self._second = ""
+        self._millisecond = self._second = -1
+        self._occurred_at_json = b""
+        self._occurred_at = ""
         self._second_text = ""
 
     def place(self, request: Request) -> None:
@@ -92,18 +94,17 @@ class Placer:
             raise ConflictError(self.session, request.expected_version, sequence)
         sequence += 1
         name = event_id or f"{self._opening}-{sequence}"
-        digits = str(request.called_at)
-        if digits[:-9] != self._second:
-            self._next_second(digits[:-9])
-        occurred_at = f"{self._second_text}{digits[-9:-3]}Z"
+        if request.called_at // 1_000_000 != self._millisecond:
+            self._next_millisecond(request.called_at // 1_000_000)
+        occurred_at = self._occurred_at
         cause, correlation = request.causation_id, request.correlation_id
         head = self._form % (
             request.v,
             sequence,
-            f'"{name}"'.encode() if event_id is None else encode_text(event_id),
+            b'"%b"' % name.encode() if event_id is None else encode_text(event_id),
             request.type_json,
             request.raw,
-            occurred_at.encode(),
+            self._occurred_at_json,
             NULL if cause is None else encode_text(cause),
             NULL if correlation is None else encode_text(correlation),
             previous.encode(),
@@ -129,9 +130,13 @@ class Placer:
         if event_id is not None:
             self.ids[event_id] = sequence
 
-    def _next_second(self, second: str) -> None:
-        self._second = second
-        self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(int(second)))
+    def _next_millisecond(self, millisecond: int) -> None:
+        self._millisecond = millisecond
+        second, rest = divmod(millisecond, 1000)
+        if second != self._second:
+            self._second, self._second_text = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        self._occurred_at = f"{self._second_text}.{rest:03d}000Z"
+        self._occurred_at_json = f'"{self._occurred_at}"'.encode()
 
     def _too_long(self, size: int) -> LimitError:
         return LimitError(

@@ -6,10 +6,10 @@ Everything here is pure: values in, bytes out. Files and order live in `reading`
 from __future__ import annotations
 
 import json
-import marshal
 import re
 from hashlib import sha256
 from itertools import cycle
+from marshal import dumps
 from typing import Any
 
 import msgspec
@@ -49,14 +49,11 @@ def encode_data(data: Any, depth: int) -> tuple[bytes, Any]:
     """
     try:
         # marshal knows the exact built-in types alone, so it refuses the subclasses that == lets pass.
-        marshal.dumps(data)
-        raw, copy = _round_trip(data)
-    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):
-        raise RefusedError(
-            "data: holds a value or a key that JSON does not have; make it of dict, list, str, int, float, bool, None"
-        ) from None
-    except RecursionError:
-        raise LimitError("data: holds itself, or is nested too deep; store a flat form of it") from None
+        dumps(data)
+        raw = encode_value(data)
+        copy = _decode_value(raw)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        raw, copy = _encode_rare(data)
     if copy != data:  # NaN became null, a tuple a list, bytes a string
         raise RefusedError(
             "data: would not come back as it is; convert what is no JSON value before you append"
@@ -66,25 +63,26 @@ def encode_data(data: Any, depth: int) -> tuple[bytes, Any]:
     return raw, copy
 
 
-def _round_trip(data: Any) -> tuple[bytes, Any]:
+def _encode_rare(data: Any) -> tuple[bytes, Any]:
+    """Encode what msgspec alone cannot: halves of surrogate pairs, and integers that it writes and does not read."""
     try:
-        raw = encode_value(data)
-    except UnicodeEncodeError:
-        raw = _escaped(data)
-    try:
-        return raw, _decode_value(raw)
-    except (
-        msgspec.MsgspecError
-    ):  # it reads no half of a surrogate pair, and not quite all integers that it writes
+        dumps(data)
+        raw = encode_text(data)
         return raw, json.loads(raw)
+    except RecursionError:
+        raise LimitError("data: holds itself, or is nested too deep; store a flat form of it") from None
+    except (TypeError, ValueError, OverflowError):
+        raise RefusedError(
+            "data: holds a value or a key that JSON does not have; make it of dict, list, str, int, float, bool, None"
+        ) from None
 
 
-def encode_text(text: str) -> bytes:
-    """Return the JSON string that stands for `text`."""
+def encode_text(value: Any) -> bytes:
+    """Return the one serialisation of a text, or of any JSON value, with whatever characters."""
     try:
-        return encode_value(text)
+        return encode_value(value)
     except UnicodeEncodeError:
-        return _escaped(text)
+        return _escaped(value)
 
 
 def _escaped(value: Any) -> bytes:
@@ -107,11 +105,11 @@ def line_form(session: str) -> bytes:
     """Return what becomes a line of this session, up to its hash, when the fields behind the session are put in by `%`.
 
     They are v, sequence, event_id, type, data, occurred_at, causation_id, correlation_id and previous_hash: serialised,
-    but for the numbers, and for time and hash, which hold nothing to escape and stand without quotes.
+    but for the two numbers, and for the hash, which stands without its quotes.
     """
     return (
         f'{{"v":%d,"session":"{session}","sequence":%d,"event_id":%b,"type":%b,"data":%b,'
-        '"occurred_at":"%b","causation_id":%b,"correlation_id":%b,"previous_hash":"%b"'
+        '"occurred_at":%b,"causation_id":%b,"correlation_id":%b,"previous_hash":"%b"'
     ).encode()
 
 

@@ -126,7 +126,8 @@ class Writer:
             self._commit([request])
             return
         queue.append(request)
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def barrier(self) -> asyncio.Future[Event]:
         """Return what is done when every append called before has its answer; its result means nothing."""
@@ -223,6 +224,9 @@ class Writer:
             if request.line:
                 size += len(request.line)
                 last = request.event
+            elif request.refusal is not None:
+                self._refuse(request, request.refusal)
+                continue
             if (
                 not request.future.done()
             ):  # somebody may have stopped waiting; the event is there all the same
