@@ -80,6 +80,7 @@ GATES = {
         _lock("requirements-node.lock", "--group", "node", "-c", "requirements.lock"),
         _lock("requirements-nbgrader.lock", "--group", "nbgrader"),
         _lock("requirements-otter.lock", "--group", "otter"),
+        _lock("requirements-eventlogs.lock", "--group", "eventlogs"),
     ),
 }
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.benchmarks import event_log
+from tests.benchmarks import durable_log, event_log
 from tests.benchmarks.measure import Row, Spread, in_random_order
 from tests.benchmarks.page import BEGIN, END, table, write_table
 
@@ -80,6 +80,20 @@ def test_the_store_and_the_bare_loops_do_the_same_work(tmp_path):
     assert [measured.spread is not None and measured.gates for measured in rows] == [True] * 3
     assert 190 <= (tmp_path / "bare.jsonl").stat().st_size / len(data) <= 230
     assert len(re.findall(r"^\| .*×", table(rows, 200, 1), re.MULTILINE)) == 3
+
+
+def test_durable_log_and_the_bare_loops_do_the_same_work(tmp_path):
+    """On small logs every comparison without strangers runs: appends, reads, growth, a foreign file."""
+    draw = Random(1)
+    data = event_log.make_data(100, draw)
+    rows = [
+        *durable_log.compare_appends(tmp_path, data, 1, draw),
+        *durable_log.compare_reads(tmp_path, data, 1, draw),
+        *durable_log.compare_sizes(tmp_path, data, [50, 100], 10_000),
+        durable_log.time_foreign(tmp_path, 10_000, 1, draw),
+    ]
+
+    assert [measured.spread is not None and measured.gates for measured in rows] == [True] * 9
 
 
 BAD_SECOND_LINES = [

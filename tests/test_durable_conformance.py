@@ -537,7 +537,7 @@ async def no_secret_is_written(kind):
     planted = [
         {"h": {"Authorization": f"Bearer {PLANTED}"}, "l": [{"apiKey": PLANTED}]},
         {"env": {"FOO": PLANTED}},
-        f"curl -u ada:{PLANTED} https://ada:{PLANTED}@host/?token={PLANTED}",
+        f"curl -u ada:{PLANTED} redis://ada:{PLANTED}@localhost/?token={PLANTED}",
         json.dumps({"password": PLANTED}),
         {f"password={PLANTED}": 1},
     ]

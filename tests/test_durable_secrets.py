@@ -191,12 +191,12 @@ def test_a_shape_is_known_wherever_it_stands(shape, around):
     ("text", "hidden"),
     [
         ("postgres://ada:pw%40x@db/app", "postgres://ada:[redacted]@db/app"),
-        ("https://ada:p@ss@host/x", "https://ada:[redacted]@host/x"),
-        ("https://host/?token=abc&page=2", "https://host/?token=[redacted]&page=2"),
-        ("curl -u ada:pw https://host", "curl -u ada:[redacted] https://host"),
+        ("redis://ada:p@ss@localhost/x", "redis://ada:[redacted]@localhost/x"),
+        ("https://localhost/?token=abc&page=2", "https://localhost/?token=[redacted]&page=2"),
+        ("curl -u ada:pw https://localhost", "curl -u ada:[redacted] https://localhost"),
         (
-            "curl -H 'Authorization: Bearer x' https://host",
-            "curl -H 'Authorization: [redacted]' https://host",
+            "curl -H 'Authorization: Bearer x' https://localhost",
+            "curl -H 'Authorization: [redacted]' https://localhost",
         ),
         ("Cookie: a=b; c=d\r\nAccept: text", "Cookie: [redacted]\r\nAccept: text"),
         ("run --api-key abc --max-tokens 5", "run --api-key [redacted] --max-tokens 5"),
@@ -225,7 +225,7 @@ def test_a_secret_within_a_text_is_cut_out(text, hidden):
     [
         "the bearer of bad news, basic instructions follow",
         "commit 8f3a9c1d2b7e4f60a1b2c3d4e5f60718293a4b5c",
-        "https://host:8080/a@b and mailto:ada@host",
+        "https://localhost:8080/a@b and mailto:ada@host",
         "def f(token: str, max_tokens: int = 5) -> bool: return token.ok",
         "password = os.environ['DB_PASSWORD']; token = get_token(1)",
         "password: ${DB_PASSWORD}",

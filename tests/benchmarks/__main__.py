@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from tests.benchmarks import class_run, commands, event_log, state_spine, trivial_assignment
+from tests.benchmarks import (
+    class_run,
+    commands,
+    durable_log,
+    durable_peers,
+    event_log,
+    state_spine,
+    trivial_assignment,
+)
 from tests.benchmarks.page import table, write_table
 
 if TYPE_CHECKING:
@@ -58,6 +66,7 @@ def main(*, quick: bool, as_json: bool, seed: int) -> None:
 def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tuple[str, Row | None]]:
     """Run every benchmark; yield each step's title before it begins, then its rows."""
     data = event_log.make_data(events, draw)
+    quick = rounds < 7
     sizes = [1_000, events, events * 10]
     yield "append", None
     yield from (("append", row) for row in event_log.compare_appends(folder, data, rounds, draw))
@@ -65,12 +74,13 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield from (("read", row) for row in event_log.compare_reads(folder, data, rounds, draw))
     yield f"append to {sizes[-1]:,} events", None
     yield from (("sizes", row) for row in event_log.compare_sizes(folder, data, sizes, rounds + 2, draw))
+    yield from durable_log.measure(folder, data, rounds, draw, quick=quick)
+    yield from durable_peers.measure(folder, data, rounds, draw)
     yield "a round of lesson 04", None
     yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
     yield "a class of submissions", None
-    quick = rounds < 7
     yield from (("class", row) for row in class_run.measure(folder / "class", draw, quick=quick))
     yield "a trivial assignment, four graders", None
     yield from (
