@@ -18,6 +18,8 @@ from solution.durable_log import (
     Durability,
     DurableLog,
     Event,
+    EventsRemovedError,
+    Head,
     IdReusedError,
     LimitError,
     Limits,
@@ -27,6 +29,7 @@ from solution.durable_log import (
     Scan,
     TornTailError,
 )
+from solution.durable_log.checkpoint import Checkpoints, Replayed
 
 LEVELS: tuple[Durability, ...] = ("os", "fsync", "group")
 SESSION = "build-7"
@@ -525,3 +528,26 @@ def test_metrics_tell_what_happened(tmp_path: Path) -> None:
         assert log.metrics.replay_seconds > 0
 
     with_log(tmp_path, later)
+
+
+def test_old_segments_are_compressed_and_removed_beside_appends(tmp_path: Path) -> None:
+    """Closed segments are compressed while appends go on, and removed under the writer's lock; reads see both."""
+
+    async def work(log: DurableLog) -> None:
+        for number in range(1, 31):
+            await log.append("t", number, event_id=f"id-{number}")
+            if number % 10 == 0:
+                await log.rotate()
+        done, *_events = await asyncio.gather(log.compress(), *(log.append("t", 0) for _turn in range(20)))
+        assert done == 3
+        assert [event.data for event in await log.read()] == [*range(1, 31), *[0] * 20]
+        assert (await log.append("t", 7, event_id="id-7")).sequence == 7
+        head = Head(20, (await log.read(after=20))[0].previous_hash)
+        Checkpoints(log.folder).save(Replayed(state=None, head=head))
+        await log.remove_before(20, confirmed=True)
+        with pytest.raises(EventsRemovedError):
+            await log.read()
+        assert [event.sequence for event in await log.read(after=20)] == list(range(21, 51))
+        assert (await log.append("t", 1)).sequence == 51
+
+    with_log(tmp_path, work)

@@ -39,6 +39,8 @@ from solution.durable_log import (
 from solution.durable_log.errors import DurableLogError
 from solution.durable_log.record import BEGINNING, Head, hash_of
 from solution.durable_log.repair import AUDIT_NAME, mend_tail
+from solution.durable_log.segments import Segments
+from solution.durable_log.session_folder import open_session_folder
 from tests.child_process import KIT
 from tests.durable_session import SESSION, record
 from tests.test_durable_faults import in_child
@@ -90,7 +92,7 @@ def bad_line(raw: bytes, folder: Path) -> int | None:
 def session_with(root: Path, raw: bytes) -> Path:
     """Make a session whose log holds `raw`, as an earlier writer and a crash may have left it; the log's path."""
     folder = root / SESSION
-    folder.mkdir(mode=0o700, parents=True)
+    Segments.open(open_session_folder(root, SESSION))
     (folder / LOG).write_bytes(raw)
     (folder / LOG).chmod(0o600)
     return folder / LOG

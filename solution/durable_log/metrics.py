@@ -20,13 +20,12 @@ class Metrics(msgspec.Struct, kw_only=True):
 
     latency        appends by the time from call to answer: step i, less than 2**i microseconds. Of appends that were
                    stored together, each counts as the one of them that waited longest
-    queue_depth    appends that wait now; most_waiting is the most that ever did
+    queue_depth    appends that waited when the last batch was taken from the queue; most_waiting is the most that did
     bytes_written  bytes of the appended lines
     replay_seconds time it took to read the active segment at opening
     """
 
     appends: int = 0
-    repeats: int = 0
     conflicts: int = 0
     refused: int = 0
     write_failures: int = 0

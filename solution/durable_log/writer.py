@@ -164,6 +164,7 @@ class Writer:
         else:
             self._in_flight = batch
             self._start(lambda: self._store(batch), lambda done: self._answer(batch, done.exception()))
+        metrics.queue_depth = len(queue)
         if queue:
             self._schedule()
 
@@ -219,10 +220,11 @@ class Writer:
         if error is not None:
             self._failed(batch, error)
             return
-        size, last = 0, None
+        size, count, last = 0, 0, None
         for request in batch:
             if request.line:
                 size += len(request.line)
+                count += 1
                 last = request.event
             elif request.refusal is not None:
                 self._refuse(request, request.refusal)
@@ -233,7 +235,7 @@ class Writer:
                 request.future.set_result(request.event)  # type: ignore[arg-type]
         if last is not None:
             self.committed = Head(last.sequence, last.event_hash)
-            self._metrics.stored(len(batch), size, time.time_ns() - batch[0].called_at)
+            self._metrics.stored(count, size, time.time_ns() - batch[0].called_at)
             if last.sequence - self._marked >= _MARK_EVERY:
                 self._mark()
             if self._file.size >= self._segment_bytes:
