@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import random
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from solution.durable_log import CorruptLogError, Event, Limits, Report, Scan, UnknownVersionError
-from solution.durable_log.record import BEGINNING, Head
+from solution.durable_log.reading import Block, open_log
+from solution.durable_log.record import BEGINNING, Head, encode_event, hash_of
 from tests.durable_session import SESSION, record
 
 DATA = ["plain", {"茶": [1, -2.5, None, True]}, {"m": "\ud83d half \u2028"}, [], {"x": 18446744073709551617}]
@@ -216,3 +219,325 @@ def test_a_log_that_cannot_be_opened_is_no_empty_log(tmp_path: Path) -> None:
     for name in ("folder.jsonl", "link.jsonl"):
         with pytest.raises((OSError, CorruptLogError)):
             list(Scan(tmp_path / name))
+
+
+# --- What exactly a reader says ---
+
+
+def told(raw: bytes, before: Head = BEGINNING, **how: object) -> tuple[list[int], Report, str]:
+    """Return the numbers of the events before a scan stopped, its report, and the words of its error."""
+    scan = Scan(io.BytesIO(raw), before=before, name="log", **how)  # type: ignore[arg-type]
+    numbers: list[int] = []
+    try:
+        numbers.extend(event.sequence for event in scan)
+    except (CorruptLogError, UnknownVersionError) as error:
+        return numbers, scan.report, str(error)
+    return numbers, scan.report, ""
+
+
+def forged(head: Head, **changed: object) -> bytes:
+    """Return the line behind `head` with fields of another value, its own hash made to fit where it is not given."""
+    event = msgspec.json.decode(record(head)[0], type=Event)
+    event = msgspec.structs.replace(event, **changed)
+    if "event_hash" not in changed:
+        event = msgspec.structs.replace(event, event_hash=hash_of(encode_event(event)))
+    return encode_event(event) + NL
+
+
+@pytest.mark.parametrize("skipped", [0, 3])
+def test_the_whole_report_of_each_verdict(skipped: int) -> None:
+    """Sound, torn and corrupt, from the beginning or from a later event: every field is as the contract says."""
+    lines, heads = story(6)
+    raw, before, last = b"".join(lines[skipped:]), heads[skipped], heads[6]
+    sound = Report(
+        verdict="sound",
+        file="log",
+        events=6 - skipped,
+        last_sequence=6,
+        good_bytes=len(raw),
+        log_hash=last.hash,
+        schema_version=1,
+    )
+    at = {"line": 7 - skipped, "offset": len(raw)}
+
+    assert told(raw, before) == (list(range(skipped + 1, 7)), sound, "")
+    torn = msgspec.structs.replace(
+        sound, verdict="torn", torn_bytes=5, reason="is not strict JSON (not json)", **at
+    )
+    assert told(raw + b'{"v":', before)[1:] == (torn, "")
+    corrupt = msgspec.structs.replace(sound, verdict="corrupt", reason="is not strict JSON (not json)", **at)
+    words = f"log:{at['line']}: is not strict JSON (not json); keep the file, look at it with: statelab log inspect"
+    assert told(raw + b'{"v":\n', before)[1:] == (corrupt, words)
+    assert told(b"", before)[1] == msgspec.structs.replace(
+        Report(verdict="sound", file="log", events=0, last_sequence=skipped, good_bytes=0),
+        log_hash=before.hash,
+    )
+
+
+FIRST, HEAD = record(BEGINNING)
+SOUND = record(HEAD)[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'"a\tb"', "is not strict JSON (control character)"),
+        (b"{}", "is not a record of this format"),
+        (b"1", "is not a record of this format"),
+        (b'{"v":null}', "is not a record of this format"),
+        (b'{"v":true}', "is not a record of this format"),
+        (forged(HEAD, session="other-1")[:-1], "belongs to another session"),
+        (forged(HEAD, v=0)[:-1], "v is below 1"),
+        (forged(HEAD, v=-1)[:-1], "v is below 1"),
+        (forged(HEAD, sequence=9)[:-1], "sequence: expected 2, found 9"),
+        (forged(HEAD, sequence=1)[:-1], "sequence: expected 2, found 1"),
+        (forged(HEAD, sequence=-3)[:-1], "sequence: expected 2, found -3"),
+        (forged(HEAD, sequence=10**18 - 1)[:-1], "sequence: expected 2, found 999999999999999999"),
+        (forged(HEAD, sequence=10**18)[:-1], "sequence: expected 2, found …"),
+        (forged(HEAD, sequence=-(10**18))[:-1], "sequence: expected 2, found …"),
+        (SOUND[:-1] + b"\r", "ends in CR LF: something rewrote the line ends"),
+        (SOUND[:-1] + b" ", "is not its own serialisation: something wrote it anew"),
+        (b" " + SOUND[:-1], "is not its own serialisation: something wrote it anew"),
+        (forged(HEAD, previous_hash="1" * 64)[:-1], "previous_hash is not the hash of the event before"),
+        (forged(HEAD, event_hash="1" * 64)[:-1], "event_hash is not the hash of its bytes"),
+        (SOUND[:-1].replace(b"2026", b"2025"), "event_hash is not the hash of its bytes"),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else "",
+)
+def test_a_bad_record_has_its_reason(line: bytes, reason: str) -> None:
+    """Inside a log and at its end: the same words, at the same place; only broken JSON at the end may be torn."""
+    for raw in (FIRST + line + NL, FIRST + line + NL + SOUND, FIRST + line):
+        numbers, report, error = told(raw)
+        torn = raw.endswith(line) and "strict" in reason
+
+        assert (numbers, report.reason, report.line, report.offset) == ([1], reason, 2, len(FIRST))
+        assert (report.verdict, bool(error)) == (("torn", False) if torn else ("corrupt", True))
+        assert report.torn_bytes == (len(line) if torn else 0)
+
+
+def test_hashes_alone_are_left_out_without_the_chain() -> None:
+    """`verify_chain=False` accepts another hash, where the link to it fits, and nothing else."""
+    wrong = forged(HEAD, event_hash="1" * 64)
+    behind = forged(Head(2, "1" * 64))
+
+    assert told(FIRST + wrong + behind, verify_chain=False)[0] == [1, 2, 3]
+    assert told(FIRST + wrong[:-1], verify_chain=False)[1].verdict == "sound"
+    assert told(FIRST + wrong + SOUND, verify_chain=False)[1].reason == "sequence: expected 3, found 2"
+    unlinked = forged(HEAD, previous_hash="1" * 64)
+    assert told(FIRST + unlinked, verify_chain=False)[0] == [1]
+
+
+@pytest.mark.parametrize("end", [NL, b""])
+@pytest.mark.parametrize(
+    ("versions", "newest", "read", "met"),
+    [
+        ((1, 1), 1, 2, 1),
+        ((1, 2), 2, 2, 2),
+        ((2, 1), 2, 2, 2),
+        ((3, 1, 7, 1), None, 4, 7),
+        ((2,), 1, 0, 0),
+        ((1, 2), 1, 1, 1),
+        ((3, 2, 4), 3, 2, 3),
+    ],
+)
+def test_versions_up_to_the_newest_known_are_read(
+    versions: tuple[int, ...], newest: int | None, read: int, met: int, *, end: bytes
+) -> None:
+    """Mixed versions are read, the newest is reported; a newer one stops the reader, which names both."""
+    raw, head = b"", BEGINNING
+    for version in versions:
+        line = forged(head, v=version)
+        raw, head = raw + line, Head(head.sequence + 1, msgspec.json.decode(line, type=Event).event_hash)
+    numbers, report, error = told(raw[:-1] + end, newest=newest)
+
+    assert (numbers, report.schema_version) == (list(range(1, read + 1)), met)
+    if read == len(versions):
+        assert (error, report.verdict) == ("", "sound")
+    else:
+        assert error == (
+            f"log:{read + 1}: has version {versions[read]}, and the newest known here is {newest}; "
+            "read it with the newer program or give its schemas"
+        )
+        assert (report.verdict, report.reason) == ("corrupt", "is of a newer version")
+
+
+def test_a_newer_version_of_another_form_is_named_too() -> None:
+    """A newer record with other keys is of a newer version; a flipped bit in `v` is damage."""
+    newer = SOUND.replace(b'{"v":1,', b'{"v":99,"shape":[],')
+    _numbers, report, error = told(FIRST + newer)
+
+    assert error.startswith("log:2: has version 99, and the newest known here is 1;")
+    assert report.reason == "is not a record of this format"
+    assert told(FIRST + newer, newest=None)[2].startswith("log:2: is not a record of this format;")
+    assert (
+        told(FIRST + SOUND.replace(b'"v":1', b'"v":9'))[1].reason == "event_hash is not the hash of its bytes"
+    )
+
+
+@pytest.mark.parametrize("session", [None, SESSION, "other-1"])
+@pytest.mark.parametrize("spoiled", [b"", b" "], ids=["fast", "slow"])
+def test_the_session_is_the_one_asked_for_or_the_first_records(session: str | None, spoiled: bytes) -> None:
+    """None takes the first record's session, and keeps it over the blocks that follow."""
+    lines, heads = story(2)
+    raw = lines[0] + lines[1] + forged(heads[2], session="other-1", data="x")[:-1] + spoiled + NL
+    scan = Scan(io.BytesIO(raw), session=session)
+    with pytest.raises(CorruptLogError) as caught:
+        list(scan)
+
+    assert caught.value.reason == "belongs to another session"
+    assert scan.head.sequence == (0 if session == "other-1" else 2)
+    assert scan.session == (session or SESSION)
+
+
+def test_a_log_is_named_by_its_path_its_file_or_as_it_is_told(tmp_path: Path) -> None:
+    """Name first, then the path, then the file's own name; bytes without any are `log`."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(SOUND)
+    with path.open("rb") as file:
+        assert Scan(file).report.file == str(path)
+    assert Scan(path).report.file == str(path)
+    assert Scan(path, name="b").report.file == "b"
+    assert Scan(io.BytesIO()).report.file == "log"
+
+
+@pytest.mark.parametrize("form", ["path", "file"])
+def test_a_reader_begins_and_stops_where_it_is_told(tmp_path: Path, form: str) -> None:
+    """`skip_to` passes over what is known, `until` stops at a record's end; both count bytes of the file."""
+    lines, heads = story(9)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"not looked at"[:5].ljust(len(lines[0]) - 1) + NL + b"".join(lines[1:]))
+    until = len(b"".join(lines[:6]))
+    with path.open("rb") as file:
+        scan = Scan(path if form == "path" else file, until=until)
+        scan.skip_to(heads[1], len(lines[0]))
+        blocks = list(scan.blocks())
+
+    assert [event.sequence for block in blocks for event in block.events] == [2, 3, 4, 5, 6]
+    assert (blocks[0].offset, scan.good_bytes, scan.head) == (len(lines[0]), until, heads[6])
+    assert next(blocks[0].offsets()) == len(lines[0])
+
+
+@pytest.mark.parametrize("form", ["path", "file"])
+def test_a_follower_goes_on_from_where_it_is(tmp_path: Path, form: str) -> None:
+    """A file that grows by halves of lines gives each event once, also up to an `until`; its end is no verdict."""
+    lines, _heads = story(5)
+    raw = b"".join(lines)
+    path = tmp_path / "a.jsonl"
+    path.touch()
+    with path.open("rb") as file:
+        scan = Scan(path if form == "path" else file, until=len(raw) - len(lines[-1]))
+        numbers = []
+        for at in range(0, len(raw), 100):
+            with path.open("ab") as more:
+                more.write(raw[at : at + 100])
+            numbers += [event.sequence for block in scan.blocks(final=False) for event in block.events]
+
+            assert (scan.report.verdict, scan.missing_newline) == ("sound", False)
+
+    assert numbers == [1, 2, 3, 4]
+
+
+def test_a_missing_newline_is_no_tear() -> None:
+    """A whole last record counts, is given as a block at its place, and what it lacks is said."""
+    lines, heads = story(3)
+    scan = Scan(io.BytesIO(b"".join(lines)[:-1]))
+    blocks = list(scan.blocks())
+
+    assert (blocks[-1].offset, blocks[-1].lines) == (len(lines[0] + lines[1]), lines[2][:-1])
+    assert [event.sequence for event in blocks[-1].events] == [3]
+    assert (scan.missing_newline, scan.head, scan.good_bytes) == (True, heads[3], len(b"".join(lines)) - 1)
+    assert (scan.report.verdict, scan.report.torn_bytes) == ("sound", 0)
+
+
+def test_the_longest_line_that_is_allowed_is_read() -> None:
+    """A line of the limit's bytes, newline included, is read wherever pieces end; one byte more is refused."""
+    lines, heads = story(8)
+    longest = max(map(len, lines))
+    for limit, index in ((longest, 8), (longest - 1, lines.index(max(lines, key=len)))):
+        how = {"limits": Limits(record_bytes=1, line_bytes=limit)}
+        for raw in (b"".join(lines), b"".join(lines) + b"x" * (limit - 1)):
+            numbers, report, error = told(raw, **how)
+            assert len(numbers) == index
+            assert (report.verdict == "corrupt") == bool(error) == (index < 8)
+            if index < 8:
+                assert report.reason == f"is longer than {limit} bytes, the limit of a line"
+                assert error.startswith(f"log:{index + 1}: is longer than")
+    torn, over = (
+        told(lines[0] + b"x" * size, limits=Limits(record_bytes=1, line_bytes=600))[1] for size in (600, 601)
+    )
+    assert (torn.verdict, torn.torn_bytes, over.verdict, over.line) == ("torn", 600, "corrupt", 2)
+    assert heads[8].sequence == 8
+
+
+def test_a_reader_asks_for_no_more_than_it_may_hold() -> None:
+    """Pieces are of 256 KiB, of the longest line where that is less, and end with `until`."""
+    asked: list[int] = []
+
+    class Asked(io.BytesIO):
+        def read(self, most: int | None = -1) -> bytes:
+            asked.append(most or 0)
+            return super().read(most)
+
+    lines, _heads = story(4)
+    raw = b"".join(lines)
+    for how, sizes in (
+        ({}, [256 << 10] * 2),
+        ({"limits": Limits(record_bytes=1, line_bytes=1 << 20)}, [256 << 10] * 2),
+        ({"limits": Limits(record_bytes=1, line_bytes=len(raw))}, [len(raw)] * 2),
+        ({"until": len(lines[0])}, [len(lines[0]), 0]),
+    ):
+        asked.clear()
+        list(Scan(Asked(raw), **how))  # type: ignore[arg-type]
+        assert asked == sizes
+
+
+def test_events_before_a_bad_line_come_as_one_block() -> None:
+    """The slow pass gives the sound lines of a piece with their bytes and offset, then raises; without any, it raises."""
+    lines, heads = story(6)
+    found: list[Block] = []
+    for before in (0, 2, 5):
+        scan = Scan(io.BytesIO(b"".join(lines[before:5]) + b"{}\n" + lines[5]), before=heads[before])
+        with pytest.raises(CorruptLogError) as caught:
+            found.extend(scan.blocks())
+
+        assert (caught.value.line, caught.value.offset) == (6 - before, len(b"".join(lines[before:5])))
+        assert caught.value.path == "log"
+    numbers = [[event.sequence for event in block.events] for block in found]
+
+    assert numbers == [[1, 2, 3, 4, 5], [3, 4, 5]]
+    assert [(block.offset, block.lines) for block in found] == [
+        (0, b"".join(lines[:5])),
+        (0, b"".join(lines[2:5])),
+    ]
+
+
+def test_a_line_that_only_the_exact_judge_reads_comes_with_its_block() -> None:
+    """Half of a surrogate pair sends a piece to the slow pass: one block, all its bytes, each offset."""
+    lines, _heads = story(5)
+    (block,) = Scan(io.BytesIO(b"".join(lines))).blocks()
+
+    assert (block.offset, block.lines, len(block.events)) == (0, b"".join(lines), 5)
+    assert block.events[2].data == DATA[2]
+
+
+def test_what_only_has_a_logs_name_is_not_opened(tmp_path: Path) -> None:
+    """A pipe or a folder is said to be no regular file, without waiting for a writer, and nothing stays open."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    before = len(list(Path("/dev/fd").iterdir()))
+    for name in ("pipe", "folder"):
+        with pytest.raises(CorruptLogError) as caught:
+            open_log(tmp_path / name)
+
+        said = (
+            f"{tmp_path / name}: is not a regular file; keep the file, look at it with: statelab log inspect"
+        )
+        assert (str(caught.value), caught.value.line) == (said, None)
+    assert len(list(Path("/dev/fd").iterdir())) == before
+    (tmp_path / "log").write_bytes(SOUND)
+    with open_log(tmp_path / "log") as file:
+        assert (file.read(), file.mode) == (SOUND, "rb")
+        assert isinstance(file, io.RawIOBase)
+    (tmp_path / "link").symlink_to(tmp_path / "log")
+    with pytest.raises(OSError, match="symbolic link"):
+        open_log(tmp_path / "link")

@@ -142,3 +142,117 @@ def test_ordinary_lines_never_wait_for_the_exact_judge(monkeypatch):
     }
 
     assert judge(json.dumps(value, ensure_ascii=False).encode()).value == value
+
+
+LEAST, MOST = -(2**63), 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "offset"),
+    [
+        (b"\xef\xbb\xbf{}", "bom", 0),
+        ('{"é":"'.encode() + b'\xff"}', "utf-8", 7),
+        ('{"é":"'.encode() + b'\xed\xa0\x80"}', "encoded-surrogate", 7),
+        ('{"é":"'.encode() + b'\xed\x9f\x41"}', "utf-8", 7),
+        ('{"é":"a\tb"}'.encode(), "control-character", 8),
+        (' \t{"é":01}'.encode(), "not-json", 9),
+        ('{"é":1} x'.encode(), "not-json", 8),
+        (b" \t\r[1 2]", "not-json", 6),
+        (b'{"\\ud83d":"\xc3\xa9" 1}', "not-json", 15),
+        (b" \t\r", "blank-line", 0),
+        (b"", "blank-line", 0),
+        (b"\x0c", "not-json", 0),
+        (b"[]\x0b", "not-json", 2),
+        (b"nul", "not-json", 0),
+        (b"[Infinity]", "nan", 0),
+        (b"[-1e999]", "number-overflow", 0),
+        (b'[{"a":1,"b":2,"a":1}]', "doubled-key", 0),
+    ],
+)
+@pytest.mark.parametrize("judge_it", [judge, judge_exactly])
+def test_a_fault_has_its_place(judge_it, raw, kind, offset):
+    """The offset counts bytes of the line, spaces and letters of many bytes before it included."""
+    with pytest.raises(NotStrictError) as caught:
+        judge_it(raw)
+
+    assert (caught.value.kind, caught.value.offset) == (kind, offset)
+    assert caught.value.__cause__ is None
+
+
+def test_the_place_in_a_text_that_is_no_utf_8():
+    """Half a surrogate pair, as a decoder may leave one, counts the three bytes that it would take."""
+    with pytest.raises(NotStrictError) as caught:
+        strict_json.parse_exactly('["\ud800" 1]')
+
+    assert (caught.value.kind, caught.value.offset) == ("not-json", 7)
+
+
+@pytest.mark.parametrize(
+    ("value", "notes"),
+    [
+        (None, ()),
+        ([LEAST, MOST, 1e300, True], ()),
+        (LEAST - 1, ("huge-integer",)),
+        ({"a": [{"b": MOST + 1}]}, ("huge-integer",)),
+        ({"\udfff": 1}, ("lone-surrogate",)),
+        ([["é\ud800"], MOST + 1, "é", MOST + 2], ("huge-integer", "lone-surrogate")),
+        ("\ud7ff\ue000", ()),
+    ],
+    ids=ascii,
+)
+@pytest.mark.parametrize("judge_it", [judge, judge_exactly])
+def test_what_is_odd_is_found_wherever_it_stands(judge_it, value, notes):
+    """In a key, a list, an object: the border is 64 bits, exactly; ordinary values are told as they are."""
+    judged = judge_it(b" %b\t" % json.dumps(value).encode())
+
+    assert (judged.value, type(judged.value), judged.notes) == (value, type(value), notes)
+
+
+def brackets(levels: int, pair: bytes = b"[]") -> bytes:
+    return pair[:1] * levels + pair[1:] * levels
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        brackets(MAX_DEPTH),
+        b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH,
+        b"[" + b"[]," * MAX_DEPTH + b"{}]",
+        b'["' + b"[{" * MAX_DEPTH + b'\\"[]"]',
+        b"[" + b"9" * MAX_DIGITS + b"]",
+    ],
+    ids=lambda raw: ascii(raw)[:12],
+)
+def test_the_deepest_and_longest_that_is_allowed(raw):
+    """So many levels, and so many digits, are strict JSON: siblings and brackets in strings are no levels."""
+    assert judge(raw) == judge_exactly(raw)
+    assert judge(raw).value == json.loads(raw)
+
+
+@pytest.mark.parametrize(
+    ("lines", "objects"),
+    [
+        ([b'{"a":[1,"x"]}', b'{"a":{"b":"\\n"}}'], [{"a": [1, "x"]}, {"a": {"b": "\n"}}]),
+        ([b"{}"], [{}]),
+        ([b'{"q":"a\\"b"}'], [{"q": 'a"b'}]),
+        ([b'{"m":%d}' % MOST, b'{"l":%d}' % LEAST], [{"m": MOST}, {"l": LEAST}]),
+        ([], None),
+        ([b"{}", b"[]"], None),
+        ([b"{}", b"1"], None),
+        ([b"[]"], None),
+        ([b"{}", b"{"], None),
+        ([b'{"a":1}', b'{"a":1,"a":2}'], None),
+        ([b'{"a":{"b":1,"b":"\\u0022"}}'], None),
+        ([b'{"a":[%d]}' % (MOST + 1)], None),
+        ([b'{"a":[%d]}' % (LEAST - 1)], None),
+        ([b'{"a":"\xff"}'], None),
+        ([b'{"a":' + brackets(MAX_DEPTH) + b"}"], None),
+        ([brackets(100_000)], None),
+    ],
+    ids=lambda value: ascii(value)[:24],
+)
+def test_many_objects_are_judged_at_once_or_not_at_all(lines, objects):
+    """All of them, or None as soon as one needs a closer look; equal to what each gives by itself."""
+    assert strict_json.judge_objects(lines, b"\n".join(lines)) == objects
+    if objects is not None:
+        assert [judge(line).value for line in lines] == objects

@@ -66,8 +66,8 @@ def encode_data(data: Any, depth: int) -> tuple[bytes, Any]:
 def _encode_rare(data: Any) -> tuple[bytes, Any]:
     """Encode what msgspec alone cannot: halves of surrogate pairs, and integers that it writes and does not read."""
     try:
-        dumps(data)
         raw = encode_text(data)
+        dumps(data)  # behind, for it has no word of its own for what is nested too deep
         return raw, json.loads(raw)
     except RecursionError:
         raise LimitError("data: holds itself, or is nested too deep; store a flat form of it") from None
