@@ -12,7 +12,14 @@ import pytest
 from solution.durable_log.backup import restore
 from solution.durable_log.checkpoint import Checkpoints, Replayed, replay
 from solution.durable_log.contract import Event
-from solution.durable_log.errors import EventsRemovedError, LogClosedError, RefusedError, RetentionError
+from solution.durable_log.effects import Effects
+from solution.durable_log.errors import (
+    EventsRemovedError,
+    InDoubtError,
+    LogClosedError,
+    RefusedError,
+    RetentionError,
+)
 from solution.durable_log.limits import Limits
 from solution.durable_log.log import DurableLog
 from solution.durable_log.verification import verify_session
@@ -186,6 +193,25 @@ def test_a_backup_beside_appends_is_restored_and_goes_on(tmp_path: Path) -> None
 
     assert head >= 35
     assert run(tmp_path / "fresh", later) == (head, head + 1)
+
+
+def test_two_programs_that_do_not_know_of_each_other_do_an_effect_once(tmp_path: Path) -> None:
+    """Each has replayed before either began: the log itself says that the second is late."""
+
+    async def story(log: DurableLog) -> None:
+        one, other = Effects(), Effects()
+        done: list[str] = []
+
+        async def act() -> None:
+            done.append("one")
+            with pytest.raises(InDoubtError):
+                await other.once(log, "send", {"to": "a"}, act)
+
+        assert await one.once(log, "send", {"to": "a"}, act) is True
+        assert done == ["one"]
+        assert (await replay(log, count, 0)).effects.begun == set()
+
+    run(tmp_path, story)
 
 
 def test_a_removal_that_fails_closes_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
