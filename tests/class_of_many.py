@@ -22,7 +22,7 @@ from grader.fingerprint import suite_of
 from grader.intake import Handin
 from grader.pool import ClassRun, Rows
 from grader.rungs import strongest_rung
-from grader.settings import load_settings
+from grader.settings import Settings, load_settings
 from grader.worker import Task
 from tests.piped import KIT, PLAIN_STORE
 
@@ -65,10 +65,10 @@ def _hand_in(place: Path, number: int) -> None:
         shutil.rmtree(place)
 
 
-def task_of(handin: Handin) -> Task:
+def task_of(handin: Handin, settings: Settings = SETTINGS) -> Task:
     """Give the task to grade a hand-in of lesson 22 as this machine would."""
     rung = strongest_rung().name
-    return Task(handin, SETTINGS, rung, suite_of("22", SETTINGS, rung))
+    return Task(handin, settings, rung, suite_of("22", settings, rung))
 
 
 def calibrate_once(monkeypatch: pytest.MonkeyPatch) -> None:

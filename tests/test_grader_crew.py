@@ -104,10 +104,13 @@ def test_leaving_a_crew_stops_what_runs():
 
 
 def test_a_process_ends_with_the_grader():
-    """The line closes when the grader is killed; the process does not outlive it, and was not its group's."""
+    """The line closes when the grader is killed: its process ends what it grades, which had ten minutes still, and itself."""
     program = (
+        "from dataclasses import replace; from tests.class_of_many import SETTINGS\n"
         "from grader.crew import LocalCrew; from tests.test_grader_crew import *\n"
-        "crew = LocalCrew(1); crew.submit(task_of(broken(ENDLESS)))\n"
+        "long = dict.fromkeys(('submission_seconds', 'start_seconds', 'call_seconds', 'cpu_seconds'), 600)\n"
+        "settings = replace(SETTINGS, limits=replace(SETTINGS.limits, **long))\n"
+        "crew = LocalCrew(1); crew.submit(task_of(broken(ENDLESS), settings))\n"
         "print(*[each.pid for each in wait_for_a_child()], flush=True)\n"
         "import signal; signal.pause()"
     )
