@@ -11,7 +11,13 @@ from contextlib import closing
 
 import pytest
 
-from solution.durable_log import CorruptLogError, LogLockedError, PlaceError, UnknownVersionError
+from solution.durable_log import (
+    CorruptLogError,
+    LogClosedError,
+    LogLockedError,
+    PlaceError,
+    UnknownVersionError,
+)
 from solution.durable_log.sqlite_store import FORMAT_VERSION, SqliteStore
 
 SECRET = "hunter2-correct-horse"
@@ -250,3 +256,21 @@ def test_many_sessions_share_a_file(path):
         return [await fill(number) for number in range(100)]
 
     assert asyncio.run(all_of_them()) == [[(n, number) for n in (1, 2, 3)] for number in range(100)]
+
+
+def test_closing_ends_a_stream_that_is_under_way(path):
+    """Who still reads when the store closes is told so, and so is who begins to read afterwards."""
+
+    async def read_on(store):
+        await asyncio.gather(*[store.append("t", n) for n in range(600)])
+        stream = store.stream()
+        await anext(stream)
+        await store.close()
+        with pytest.raises(LogClosedError):
+            async for _ in stream:
+                pass
+        for late in (store.read(), anext(store.stream()), store.version(), store.verify()):
+            with pytest.raises(LogClosedError):
+                await late
+
+    run(path, read_on)

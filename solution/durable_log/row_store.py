@@ -361,6 +361,7 @@ class RowStore(ABC):
 
     async def stream(self, *, after: int = 0) -> AsyncIterator[Event]:
         """Give the events that are committed now, one by one, in bounded memory; see `EventStore.stream`."""
+        self._refuse_if(self._why_failed or self._why_closed)
         async with self._snapshot(after) as snapshot:
             scan = self._scan(after)
             async for page in snapshot.pages:

@@ -119,7 +119,11 @@ class SqliteStore(RowStore):
             with self._our_errors():
                 return work()
 
-        return await asyncio.shield(self._loop.run_in_executor(self._thread, with_our_errors))
+        try:
+            working = self._loop.run_in_executor(self._thread, with_our_errors)
+        except RuntimeError:  # the thread was told to end, in the middle of somebody's stream
+            raise LogClosedError(f"{self.name}: is closed; open it anew") from None
+        return await asyncio.shield(working)
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
