@@ -1,7 +1,7 @@
 """`statelab verify` and `statelab grade`: arguments, progress, exit codes.
 
 0 every required test passed, or every submission has its report   1 some required test did not pass
-2 wrong use   3 the grader itself failed   4 isolation is too weak for other people's code
+2 wrong use   3 the grader itself failed   4 isolation is too weak for other people's code   130 stopped
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +193,7 @@ def grade(
     if as_json:
         write_outcomes(sys.stdout, calibration, rows)
     else:
-        show_class(Console(highlight=False), [*calibration, *rows], language)
+        show_class(Console(highlight=False), chain(calibration, rows), language)
         show_notebooks(Console(highlight=False), rows, language)
         click.echo(page)
     raise SystemExit(GraderFault.exit_code if any(map(_is_fault, rows)) else 0)

@@ -79,7 +79,6 @@ def execute(path: Path, seconds: float) -> dict[str, Any]:
     `errors`: cell (1-based, among all cells), name and text.
     """
     import nbformat  # noqa: PLC0415 - there is a way to it only now
-    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellTimeoutError, DeadKernelError  # noqa: PLC0415
 
@@ -92,15 +91,15 @@ def execute(path: Path, seconds: float) -> dict[str, Any]:
             cell.outputs, cell.execution_count = [], None
     except Exception as error:  # noqa: BLE001 - a file that is no notebook fails in many ways
         return told("unreadable", 0, 0, [fault(0, type(error).__name__, "")])
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")
     client = NotebookClient(
         book,
-        km=kernel,
+        kernel_name="python3",
         timeout=seconds,
         allow_errors=True,
         store_widget_state=False,
         resources={"metadata": {"path": str(Path.cwd())}},
     )
+    client.create_kernel_manager().transport = "ipc"  # there is no network, not even to itself
     status = ""
     try:
         client.execute()
