@@ -131,6 +131,43 @@ def test_a_splice_is_found_at_every_cut():
         assert examined.findings[0].other == len(line(1)) + 1 + at
 
 
+def test_the_rest_of_a_record_is_sought_near_by_only():
+    """Far behind a fragment, its rest is a bad line of its own and no splice."""
+    cut = line(2)
+    raw = b"\n".join((cut[:40], *map(line, range(3, 9)), cut[40:], b""))
+
+    assert [kind for kind, _, _ in found(raw)] == ["fragment", "not-json"]
+
+
+def test_a_record_that_goes_on_does_so_at_once():
+    """After good lines, also a whole block of them, nothing continues what was begun before."""
+    good = b"".join(line(number) + b"\n" for number in range(100))
+    raw = good + b'{"type":"user","text":"a\n' + good.replace(b'n":', b'm":') + b'b"}\n'
+
+    assert [kind for kind, _, _ in found(raw, chunk=512)] == ["fragment", "not-json"]
+
+
+def test_a_fragment_before_a_spread_record_is_no_part_of_it():
+    """Two records begun one after the other: the first was cut, the second goes on over its newline."""
+    raw = line(1) + b'\n{"a":"x\n{"type":"user","b":"y\nz"}\n'
+
+    assert [(kind, at) for kind, at, _ in found(raw)] == [("fragment", 2), ("raw-newline", 3)]
+
+
+def test_a_duplicate_is_told_within_one_block_too():
+    """The same line twice in a row, far behind the file's beginning."""
+    lines = [line(number) for number in range(300)]
+    raw = b"\n".join([*lines[:250], lines[249], *lines[250:], b""])
+
+    assert [(kind, at) for kind, at, _ in found(raw)] == [("duplicate", 251)]
+
+
+@pytest.mark.parametrize("raw", [b"{'type': \"it", b'{"type":,"a":"it', b"[1, 2}"])
+def test_what_was_never_json_is_no_fragment(raw):
+    """A line that goes wrong before its end was not cut there."""
+    assert [kind for kind, _, _ in found(line(1) + b"\n" + raw + b"\n")] == ["not-json"]
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 7, 64, 4096])
 def test_chunks_change_nothing(chunk):
     """Records, characters and newlines over the border of a chunk are read as if there were none."""
@@ -150,10 +187,12 @@ def test_a_line_over_the_cap_is_told_and_the_next_one_judged():
 
 
 def test_nul_bytes_over_the_cap_are_still_known_as_such():
-    """Power loss may leave megabytes of NULs: a tail of them is torn, however long."""
+    """Power loss may leave megabytes of NULs: a tail of them is torn, however long. Text before them was not judged."""
     examined = examine(line(1) + b"\n" + b"\0" * 9000, chunk=512, most=2000)
+    unknown = examine(line(1) + b"\n" + b"x" * 3000 + b"\0" * 9000, chunk=512, most=2000)
 
     assert (examined.verdict, examined.torn_bytes) == ("torn", 9000)
+    assert unknown.counts == {"too-long": 1}
 
 
 def test_a_fault_hides_no_later_one():
@@ -194,7 +233,7 @@ def test_the_first_lines_tell_the_format(head, format_):
 
 def test_blocks_give_every_byte_back():
     """What is read is what was there: numbers, offsets and sizes add up to the file."""
-    raw = b"\n".join([b"a", b"", b"bb" * 50, b"c", b"tail"])
+    raw = b"\n".join([b"a", b"", b"bb" * 50, b"c" * 40, b"d" * 41, b"tail"])
     pieces = []
     for chunk in range(1, 20):
         pieces.clear()

@@ -55,6 +55,7 @@ def verdict(judge_it, raw: bytes):
 @given(st.lists(PIECES, max_size=14).map("".join))
 @example('{"a" :1,"a":2}')
 @example('{"a":1,"a":"\\u0022"}')
+@example('{"a":1,"a":"\\u0022\\u0022"}')
 @example('{"a\\\\":1,"a\\\\":2}')
 @example('{"a":":","a":2}')
 @example('{"\\"":1,"\\u0022":2}')
