@@ -144,7 +144,7 @@ async def _has(store: EventStore, head: Head) -> bool:
     if head == BEGINNING:
         return True
     try:
-        async with aclosing(store.stream(after=head.sequence - 1)) as events:  # type: ignore[type-var]
+        async with aclosing(store.stream(after=head.sequence - 1)) as events:  # type: ignore[type-var]  # all stores': generators
             async for event in events:
                 return (event.sequence, event.event_hash) == (head.sequence, head.hash)
     except EventsRemovedError as removed:
