@@ -1,83 +1,119 @@
-"""The hostile corpus: every submission in tests/golden/hostile ends with its golden verdict and reasons.
-
-Each file is the `__init__.py` of a submission whose other files are the right ones. The goldens are by rung, because
-not every rung contains every case. To write them anew after a case was added, on the strongest rung or on one that
-is named: python -m tests.test_grader_hostile [RUNG]
-"""
+"""The hostile corpus: every case ends with its golden verdict and reasons, and nothing of it is left (`tests.hostile`)."""
 
 from __future__ import annotations
 
 import json
-import shutil
+import os
+import socket
+import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader import grade, rungs
-from grader.grade import grade_handin
-from grader.intake import take
-from grader.rungs import strongest_rung
-from grader.settings import load_settings
-from grader.suites import load_suite
-from tests.piped import KIT, SOLUTION
+from grader import rungs
+from tests import hostile, residue
+from tests.hostile import CASES, KINDS, contained, ended, goldens, kind
 
-HERE = Path(__file__).parent / "golden"
-GOLDEN = HERE / "hostile.json"
-CASES = sorted(path.stem for path in (HERE / "hostile").glob("*.py"))
-NEVER_ANSWER = ("loops", "loops_deaf", "never_done")
-RIGHT_ALL_THE_SAME = [
-    "thread_without_end"
-]  # its store is the solution's; what it leaves running ends with the box
+ROOT = os.geteuid() == 0
+ISOLATED = [kind for kind in KINDS if not kind.startswith("limits-only")]
 
 
-def kind(rung: rungs.Rung) -> str:
-    """Give the name under which a rung's goldens stand: limits are the same with and without root."""
-    return rung.name.removesuffix("-as-root")
-
-
-def graded(case: str, folder: Path) -> dict[str, str]:
-    """Grade one case on the required checks; give the reason by check, "" for a pass."""
-    package = folder / case / "lesson_22"
-    shutil.copytree(SOLUTION, package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(HERE / "hostile" / f"{case}.py", package / "__init__.py")
-    settings = load_settings()
-    if case in NEVER_ANSWER:
-        settings = replace(settings, limits=replace(settings.limits, call_seconds=0.5))
-    _, outcome = grade_handin(take(folder / case, "22"), load_suite("22").required, settings)
-    return {test.check.id: test.finding.reason for test in outcome.tests}
+@pytest.fixture(scope="module")
+def reachable():
+    with hostile.surroundings() as names:
+        yield names
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_hostile_submission_ends_as_its_golden_says(case, tmp_path):
-    """Verdict by verdict: what a rung contains fails with its reason, what it does not contain is known."""
-    golden = json.loads(GOLDEN.read_text())[kind(strongest_rung())]
-    assert graded(case, tmp_path) == golden[case]
+def test_a_hostile_submission_ends_as_its_golden_says(case, reachable):
+    """Verdict by verdict, on the strongest rung of whoever runs this; no process, file, mount or socket is left."""
+    assert ended(case, reachable) == goldens()[kind()][case]
 
 
-@pytest.mark.parametrize(("rung", "passing"), [("bubblewrap", []), ("limits-only", ["imports_the_solution"])])
-def test_what_a_rung_does_not_contain_is_known(rung, passing):
-    """In the box no attack passes; under limits alone, a copy of the reference does, and nothing else."""
-    golden = json.loads(GOLDEN.read_text())[rung]
-    assert sorted(golden) == CASES
-    assert sorted([*passing, *RIGHT_ALL_THE_SAME]) == [
-        case for case, reasons in golden.items() if not any(reasons.values())
-    ]
+def corpus_as(user: int, rung: str) -> dict[str, hostile.Ended]:
+    """Run the whole corpus in a process of its own, as another user; give how each case ended."""
+    done = subprocess.run(
+        hostile.as_someone(user, rung), cwd=hostile.KIT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert (
+        found["kind"]
+        == f"{rungs.strongest_rung().name if rung == 'strongest' else rung}, {'user' if user else 'root'}"
+    )
+    return dict(found["ended"])
 
 
-def write_goldens(*names: str) -> None:
-    """Write the goldens of one rung, to be read before they are committed."""
-    if names:
-        rung = next(rung for rung in rungs.rungs() if rung.name == names[0])
-        rungs.strongest_rung = grade.strongest_rung = lambda: rung
-    goldens = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
-    with tempfile.TemporaryDirectory() as folder:
-        goldens[kind(rungs.strongest_rung())] = {case: graded(case, Path(folder)) for case in CASES}
-    GOLDEN.write_text(json.dumps(goldens, indent=1, sort_keys=True) + "\n")
-    print(f"{GOLDEN.relative_to(KIT)}: written", file=sys.stderr)
+needs_root = pytest.mark.skipif(
+    not ROOT and not os.environ.get("CI"), reason="the other kind of user can only be tried by root"
+)
 
 
-if __name__ == "__main__":
-    write_goldens(*sys.argv[1:])
+@needs_root
+def test_the_corpus_ends_the_same_for_an_ordinary_user():
+    """Who grades without root gets the goldens of that user, case by case."""
+    found = corpus_as(hostile.ANOTHER, "strongest")
+    assert found == goldens()[f"{rungs.strongest_rung().name}, user"]
+
+
+@needs_root
+@pytest.mark.proof
+@pytest.mark.parametrize("user", [0, hostile.ANOTHER], ids=["root", "user"])
+@pytest.mark.parametrize("rung", ["bubblewrap", "namespaces-landlock", "limits-only"])
+def test_the_corpus_on_every_rung(rung, user):
+    """Also where another rung would be chosen, and where nothing isolates."""
+    assert corpus_as(user, rung) == goldens()[f"{rung}, {'user' if user else 'root'}"]
+
+
+@pytest.mark.parametrize("kind", ISOLATED)
+def test_an_isolating_rung_contains_every_case(kind):
+    """In a box no attack passes, and nothing is left of any."""
+    assert [case for case, found in goldens()[kind].items() if not contained(case, found)] == []
+
+
+def test_every_case_is_known_on_every_rung():
+    """No rung lacks a golden, none has one too many, and each case says in a line what it does."""
+    assert {kind: sorted(found) for kind, found in goldens().items()} == dict.fromkeys(KINDS, CASES)
+    assert not [case for case in CASES if not hostile.about(case).endswith(".")]
+
+
+def test_the_table_of_the_documentation_is_that_of_the_goldens():
+    """docs/isolation.md says of each case and rung what the goldens say: write it anew with `--table`."""
+    assert hostile.table() in hostile.DOCUMENT.read_text("utf-8")
+
+
+# --- what the residue check can see ---
+
+
+def leave_process(stack):
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    stack.append(lambda: (process.kill(), process.wait()))
+
+
+def leave_file(stack):
+    path = Path(tempfile.gettempdir()) / f"{residue.MARK}-here"
+    path.touch()
+    stack.append(path.unlink)
+
+
+def leave_socket(stack):
+    line = socket.socket(socket.AF_UNIX)
+    line.bind(f"\0{residue.MARK}-here")
+    stack.append(line.close)
+
+
+@pytest.mark.parametrize(
+    ("leave", "word"), [(leave_process, "process"), (leave_file, "file"), (leave_socket, "socket")]
+)
+def test_what_is_left_is_seen(leave, word, monkeypatch):
+    """The check that nothing is left would say so if it were."""
+    monkeypatch.setattr(residue, "_SECONDS", 0)
+    known, undo = residue.children(), []
+    leave(undo)
+    try:
+        assert residue.left(known) == [word]
+    finally:
+        undo[0]()
+    assert residue.left(known) == []

@@ -232,7 +232,11 @@ async def scenario(lesson, folder, given):
 """
 
 
-@pytest.mark.parametrize("rung", [rungs.strongest_rung(), rungs.rungs()[-1]], ids=lambda rung: rung.name)
+@pytest.mark.parametrize(
+    "rung",
+    [rungs.strongest_rung(), *(rung for rung in rungs.rungs()[1:] if rung.isolated), rungs.rungs()[-1]],
+    ids=lambda rung: rung.name,
+)
 def test_the_child_sees_a_clean_environment(rung, monkeypatch):
     """On every rung no variable, argument or site package of the grader's user is there to be read."""
     monkeypatch.setattr("grader.rungs.strongest_rung", lambda: rung)
@@ -243,7 +247,15 @@ def test_the_child_sees_a_clean_environment(rung, monkeypatch):
         return await lab.scenario(SURROUNDINGS)
 
     seen = on_pipe(PLAIN, body)
-    assert set(seen["environment"]) <= {"HOME", "LANG", "LC_CTYPE", "MALLOC_ARENA_MAX", "PATH", "PWD"}
+    assert set(seen["environment"]) <= {
+        "HOME",
+        "LANG",
+        "LC_CTYPE",
+        "MALLOC_ARENA_MAX",
+        "PATH",
+        "PWD",
+        "TMPDIR",
+    }
     assert not seen["home"]
     assert not seen["modules"]
     assert seen["utf8"] == 1

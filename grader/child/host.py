@@ -352,6 +352,8 @@ def main() -> None:
     if "control" not in settings:
         live(socket.socket(fileno=settings["channel"]), settings, faults)
         return
+    # Compiled once for all forks, in the box's own folder for temporary files.
+    sys.dont_write_bytecode, sys.pycache_prefix = False, f"{os.environ.get('TMPDIR', '/tmp')}/compiled"  # noqa: S108
     gc.freeze()  # a fork would copy what is only counted
     channel = fork_when_asked(socket.socket(fileno=settings["control"]))
     try:

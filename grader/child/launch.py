@@ -15,7 +15,7 @@ the third gives up what it may and becomes COMMAND. `SETTINGS` is JSON:
     user      the number that it runs as when root starts it, else null
     read      paths that it may read, and run programs from
     work      the folder that it works in, and may fill
-    scratch   a folder that gets a small file system in memory: its home, and its place for temporary files
+    scratch   a folder that gets a small file system in memory: for temporary files, and with an empty home in it
     bytes     the size of that one
 
 `keep` starts a child where nothing shuts it in, and ends whatever that left behind, in a session of its own or not:
@@ -148,7 +148,9 @@ def become(settings: dict[str, Any], command: tuple[str, ...]) -> NoReturn:
         os.setresuid(*[settings["user"]] * 3)
     kernel.gain_no_privileges()
     kernel.open_only(read, [work, scratch], _DEVICES)
-    os.execve(command[0], command, {**os.environ, "HOME": scratch, "TMPDIR": scratch})  # noqa: S606 - no shell is meant
+    home = f"{scratch}/home"
+    os.mkdir(home)  # noqa: PTH102 - as plain as the calls around it
+    os.execve(command[0], command, {**os.environ, "HOME": home, "TMPDIR": scratch})  # noqa: S606 - no shell is meant
 
 
 def show_only(paths: list[str]) -> None:

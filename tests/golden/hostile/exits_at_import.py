@@ -2,4 +2,7 @@
 
 import os
 
+from .event_line import SessionEvent
+from .session_store import CorruptLogError, JsonlSessionStore
+
 os._exit(0)
