@@ -299,7 +299,7 @@ def _open(submission: Submission) -> Opened:
 def _result(future: Future[bytes], work: _Work) -> tuple[Grading, str]:
     """Read what came back: a grading, and the grader's fault at it, if there was one."""
     try:
-        answer = json.loads(future.result())
+        answer = _parsed(future.result())
         if "outcome" in answer:
             outcome = answer["outcome"]
             errors = [test for test in outcome["tests"] if test["status"] == "error"]
@@ -308,7 +308,16 @@ def _result(future: Future[bytes], work: _Work) -> tuple[Grading, str]:
         fault = str(answer["fault"])
     except Exception as error:  # noqa: BLE001 - a lost process, a lost machine, half an answer: the grader's all
         fault = f"{type(error).__name__}: {error}"
-    return _no_grading(work, printable(fault)), fault
+    fault = printable(fault)
+    return _no_grading(work, fault), fault
+
+
+def _parsed(raw: bytes) -> Any:
+    """Read one answer. Half of a character, as only an escape can hold, is replaced: neither record nor report takes it."""
+    answer = json.loads(raw)
+    if b"\\ud" in raw:
+        answer = json.loads(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+    return answer
 
 
 def _no_grading(work: _Work, fault: str) -> Grading:

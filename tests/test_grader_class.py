@@ -110,6 +110,18 @@ def test_an_outcome_with_a_test_in_error_is_no_grading(tmp_path):
     assert events == ["grading-began", "grading-failed"] * 2
 
 
+def test_half_a_character_stops_no_class(tmp_path):
+    """A student's text may hold what no file can: it is replaced, in a fault as in an outcome, and whole ones stay."""
+    submissions = a_class(tmp_path / "class")
+    outcome = json.loads(grade_task(task_of(take(submissions[0].path, "22"))))["outcome"]
+    outcome["tests"][0]["place"] = "\ud800 🧪"
+    fault = json.dumps({"fault": "at \udce9"}).encode()
+    answer = json.dumps({"outcome": outcome, "seconds": 1}).encode()
+    rows, events = graded(ScriptedCrew(fault, answer), submissions, tmp_path)
+    assert rows[0]["lessons"]["22"]["tests"][0]["place"] == "? 🧪"
+    assert events == ["grading-began", "grading-failed", "grading-began", "graded"]
+
+
 def test_a_grading_process_that_is_killed_costs_no_one_a_mark(tmp_path):
     """A real process, killed while it grades: its submission is graded by the next one."""
     submissions = [Submission("right", KIT / "assets/sample-class/right")]
