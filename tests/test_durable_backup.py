@@ -21,7 +21,7 @@ from solution.durable_log.manifest import read_manifest, write_manifest
 from solution.durable_log.retention import remove_before
 from solution.durable_log.segments import Segments
 from solution.durable_log.session_folder import SessionFolder, open_session_folder
-from tests.child_process import KIT
+from tests.child_process import KIT, answer_of, run_child
 from tests.durable_session import SESSION, Session, closed_paths, three_segments, verdict
 
 
@@ -64,6 +64,24 @@ def test_a_backup_holds_everything_that_counts(session: Session, tmp_path: Path,
     }
     assert all(original[name] == copied[name] for name in copied if name != "manifest.json")
     assert Segments.look(as_session(tmp_path / "copy")).recorded_head() == session.head
+
+
+def test_a_backup_is_durable_before_it_has_its_name(session: Session) -> None:
+    """Every file and folder of it is synced, then it is renamed, then the folder around it is synced."""
+    source = """
+from tests.durable_changes import CHANGES
+act = CHANGES["backup"](folder)
+layer.arm([], folder)
+act()
+answer([(entry["op"], entry["path"]) for entry in layer.log()])
+"""
+    steps = [tuple(step) for step in answer_of(run_child(source, session.folder.path.parent, imports=(KIT,)))]
+
+    named = next(number for number, (op, _path) in enumerate(steps) if op == "rename")
+    made = {path for op, path in steps[:named] if op in ("write", "mkdir")}
+    assert made <= {path for op, path in steps[:named] if op == "fsync"}
+    assert len(made) >= 8
+    assert steps[named + 1 :].count(("fsync", ".")) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
