@@ -145,11 +145,9 @@ class Placer:
         )
 
     def go_back(self, head: Head, requests: Iterable[Request]) -> None:
-        """Forget what was placed behind `head`: these requests will be placed again."""
+        """Forget what was placed behind `head`: these requests will be placed again. An id that none gets leads nowhere."""
         self._sequence, self._hash = head.sequence, head.hash
         for request in requests:
-            if request.line and request.event_id is not None:
-                self.ids.pop(request.event_id, None)
             request.line, request.event = b"", None
 
     def _place_repeat(self, request: Request, event_id: str) -> bool:
