@@ -357,6 +357,9 @@ def test_a_planted_secret_is_found_at_any_depth(way, name):
 @example({"note": "Bearer " + RANDOM})
 @example({"note": "machine h login ada password abc"})
 @example({"note": "密码：abc"})
+@example({"note": "token: abc"})
+@example({"note": "token=abc"})
+@example({"note": "--secret abc"})
 @example({"note": "eyJ密密密密密密密密.密密密密密密密密."})
 @example({"note": ["--password", "x"], "-password": "y"})
 def test_a_glance_clears_only_what_a_search_would_leave(data):

@@ -6,6 +6,7 @@ its promises; `tests/test_durable_conformance.py` names those that it cannot kee
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -17,7 +18,14 @@ from typing import Any
 import msgspec
 
 from .contract import GENESIS, SCHEMA_VERSION, Durability, Event, Report
-from .errors import ConflictError, CorruptLogError, IdReusedError, LogClosedError, RefusedError
+from .errors import (
+    ConflictError,
+    CorruptLogError,
+    DurableLogError,
+    IdReusedError,
+    LogClosedError,
+    RefusedError,
+)
 from .session_folder import require_safe_id
 
 
@@ -47,7 +55,7 @@ class SnapshotStore:
             raise CorruptLogError(str(self._path), "its numbers are not contiguous")
         return events
 
-    async def append(
+    def append(
         self,
         type: str,  # noqa: A002 - as in the contract
         data: Any,
@@ -56,13 +64,31 @@ class SnapshotStore:
         expected_version: int | None = None,
         causation_id: str | None = None,
         correlation_id: str | None = None,
+    ) -> asyncio.Future[Event]:
+        """Write all events and this one behind them, at once; see `EventStore.append`."""
+        future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        try:
+            future.set_result(
+                self._append(type, data, event_id, expected_version, causation_id, correlation_id)
+            )
+        except (DurableLogError, OSError) as error:
+            future.set_exception(error)
+        return future
+
+    def _append(  # noqa: PLR0917 - those of the contract
+        self,
+        type_: str,
+        data: Any,
+        event_id: str | None,
+        expected_version: int | None,
+        causation_id: str | None,
+        correlation_id: str | None,
     ) -> Event:
-        """Write all events and this one behind them; see `EventStore.append`."""
         if self._closed:
             raise LogClosedError(f"{self._path}: is closed; open it anew")
         for event in self._events:
             if event.event_id == event_id:
-                if (event.type, event.data) != (type, data):
+                if (event.type, event.data) != (type_, data):
                     raise IdReusedError(f"{self.session}: the event id is another event's; use a new one")
                 return event
         if expected_version is not None and expected_version != len(self._events):
@@ -72,7 +98,7 @@ class SnapshotStore:
             session=self.session,
             sequence=len(self._events) + 1,
             event_id=event_id or uuid.uuid4().hex,
-            type=type,
+            type=type_,
             data=data,
             occurred_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             causation_id=causation_id,
