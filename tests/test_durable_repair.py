@@ -300,7 +300,7 @@ def test_a_session_without_a_segment_has_nothing_to_mend(tmp_path: Path) -> None
     session = Session(tmp_path / "root")
     found = find_tail(str(session.folder.path), None)
 
-    assert found.session == session.folder
+    assert (found.path, found.session) == (session.segments.active, session.folder)
     assert found.needs_mending is False
     nothing = dict.fromkeys(("events", "last_sequence", "good_bytes", "records", "size"), 0)
     assert found.report == LogReport(

@@ -219,6 +219,7 @@ def brackets(levels: int, pair: bytes = b"[]") -> bytes:
         brackets(MAX_DEPTH),
         b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH,
         b"[" + b"[]," * MAX_DEPTH + b"{}]",
+        b"[[]," + brackets(MAX_DEPTH - 1) + b"]",
         b'["' + b"[{" * MAX_DEPTH + b'\\"[]"]',
         b"[" + b"9" * MAX_DIGITS + b"]",
     ],
@@ -228,6 +229,22 @@ def test_the_deepest_and_longest_that_is_allowed(raw):
     """So many levels, and so many digits, are strict JSON: siblings and brackets in strings are no levels."""
     assert judge(raw) == judge_exactly(raw)
     assert judge(raw).value == json.loads(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[[]," + brackets(MAX_DEPTH) + b"]",
+        b"[" + b"[]," * MAX_DEPTH + brackets(MAX_DEPTH) + b"]",
+        b"[" * 300 + b"[]," + b"[" * (MAX_DEPTH - 299) + b"]" * (MAX_DEPTH + 1),
+    ],
+    ids=lambda raw: ascii(raw)[:12],
+)
+def test_siblings_hide_no_depth(raw):
+    """One level too many is found behind as many closed ones as you like."""
+    for judge_it in (judge, judge_exactly):
+        with pytest.raises(NotStrictError, match="too-deep"):
+            judge_it(raw)
 
 
 @pytest.mark.parametrize(

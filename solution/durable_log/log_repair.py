@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from .contract import Report
 from .errors import PlaceError
 from .foreign import Format
@@ -69,10 +67,7 @@ def mend(found: FoundTail) -> Repair:
     """
     lock = SessionLock.take(found.session.lock_path) if found.session else None
     try:
-        names = Report.__struct_fields__
-        report = Report(**{name: getattr(found.report, name) for name in names})
-        if found.missing_newline:
-            report = msgspec.structs.replace(report, torn_bytes=0)
+        report = Report(**{name: getattr(found.report, name) for name in Report.__struct_fields__})
         return mend_tail(found.path, report, missing_newline=found.missing_newline)
     finally:
         if lock:

@@ -14,6 +14,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
+from .atomic_file import NO_FOLLOW
 from .contract import SCHEMA_VERSION, Event, Report
 from .errors import CorruptLogError, UnknownVersionError
 from .limits import Limits
@@ -21,6 +22,7 @@ from .record import BEGINNING, Head, as_event, encode_event, hash_of
 from .strict_json import NotStrictError, judge_exactly
 
 CHUNK_BYTES = 256 << 10
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for somebody who writes to it
 _decode_lines = msgspec.json.Decoder(Event).decode_lines
 _encode_lines = msgspec.json.Encoder().encode_lines
 
@@ -279,8 +281,7 @@ def open_log(path: Path) -> IO[bytes]:
 
     Raises: FileNotFoundError; CorruptLogError for what is no regular file; OSError.
     """
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, os.O_RDONLY | flags)
+    descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | _NO_WAIT)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise CorruptLogError(str(path), "is not a regular file")
