@@ -595,6 +595,19 @@ def test_a_cut_tail_is_seen_by_the_recorded_head(session: Session, lost: int) ->
     assert "cut" in reason
 
 
+@pytest.mark.parametrize("more", [0, 3])
+def test_a_tail_that_was_written_anew_is_seen_by_the_recorded_head(session: Session, more: int) -> None:
+    """Every hash in it fits, and it may be longer than before: it is not the event that the manifest saw (C22-32)."""
+    session.segments.record_head(session.head)
+    session.head, session.lines = session.segments.before, b""
+    session.write(5 + more, data="forged")
+
+    outcome, name, reason = verdict(session.folder)
+
+    assert (outcome, name) == ("corrupt", ACTIVE)
+    assert "event 20 is not the one that the manifest recorded" in reason
+
+
 # --- The manifest ---
 
 MANIFEST_DAMAGE: dict[str, Callable[[bytes], bytes]] = {
