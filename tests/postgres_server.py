@@ -85,6 +85,7 @@ class PostgresServer:
             stderr=subprocess.PIPE,
             text=True,
             cwd="/",
+            start_new_session=True,  # a signal to the tests' whole group must not end the guard before its charge
         )
 
     def _follow(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -256,19 +257,28 @@ def test_nothing_is_appended_behind_rows_that_nobody_recorded(postgres, schema, 
     assert verdict == "corrupt"
 
 
-def test_the_server_of_the_tests_ends_with_them(postgres):  # noqa: F811 - asks for its presence
-    """Also when the tests are killed, no server is left behind."""
+@pytest.mark.parametrize("kill", ["the process", "its group"])
+def test_the_server_of_the_tests_ends_with_them(kill, postgres):  # noqa: F811 - asks for its presence
+    """Also when the tests are killed, alone or with all that they started, no server is left behind."""
     program = (
         "from tests.postgres_server import PostgresServer, find_programs\nimport sys\n"
         "server = PostgresServer(find_programs())\nprint(server.pid, server.folder, flush=True)\nsys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=KIT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        cwd=KIT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as child:
         pid, folder = child.stdout.readline().split()
         server = psutil.Process(int(pid))
         everything = [server, *server.children(recursive=True)]
-        child.send_signal(signal.SIGKILL)
+        if kill == "its group":
+            os.killpg(child.pid, signal.SIGTERM)
+        else:
+            child.send_signal(signal.SIGKILL)
     _, left = psutil.wait_procs(everything, timeout=60)
 
     assert left == []
