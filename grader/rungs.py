@@ -101,19 +101,19 @@ def rungs() -> tuple[Rung, ...]:
 
 def works(rung: Rung) -> bool:
     """Try the rung: a child that starts, reads the host and writes where it works."""
-    work = temporary.make()
+    root = temporary.make()
     try:
-        work.chmod(0o755)
-        home = work / "home"
-        home.mkdir()
-        place = Place(work, work, home, rung.new_user())
+        root.chmod(0o755)
+        (work := root / "work").mkdir()
+        (home := root / "home").mkdir()
+        place = Place(root, work, home, rung.new_user())
         if place.user is not None:
             os.chown(work, place.user, place.user)
         return starts(rung, place)
     except (OSError, subprocess.TimeoutExpired):
         return False
     finally:
-        temporary.remove(work)
+        temporary.remove(root)
 
 
 def starts(rung: Rung, place: Place, before: Sequence[str] = ()) -> bool:
