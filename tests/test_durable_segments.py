@@ -754,6 +754,22 @@ def test_a_manifest_that_contradicts_itself_is_refused(session: Session, kind: s
         Segments.open(session.folder)
 
 
+def test_a_manifest_that_tells_another_end_of_a_segment_is_found_by_verify(tmp_path: Path) -> None:
+    """Well sealed, with the right bytes and hash, and no event behind that would miss its link."""
+    session = Session(tmp_path)
+    session.write(3)
+    session.rotate()
+    manifest = read_manifest(session.folder.manifest_path, SESSION)
+    assert manifest is not None
+    other = msgspec.structs.replace(manifest.closed[0], head="a" * 64)
+    changed = msgspec.structs.replace(manifest, closed=(other,), head=Head(3, "a" * 64))
+    write_manifest(session.folder.manifest_path, changed)
+
+    outcome, name, _reason = verdict(session.folder)
+
+    assert (outcome, name) == ("corrupt", FIRST)
+
+
 def test_a_newer_manifest_is_refused_untouched_with_both_versions(session: Session) -> None:
     """It may mean things that this code does not know; whatever else stands in it."""
 

@@ -104,6 +104,28 @@ def test_a_safe_id_is_its_folder_s_name(tmp_path: Path, session: str) -> None:
     assert folder.lock_path.parent == folder.path
 
 
+def test_a_new_folder_s_name_is_durable(tmp_path: Path) -> None:
+    """The folder above is synced behind each one that is made: root, its parents, the session."""
+    steps = answer_of(
+        run_child(
+            """
+from solution.durable_log.session_folder import open_session_folder
+layer.arm([], folder)
+open_session_folder(folder / "a/b", "x")
+answer([(entry["op"], entry["path"]) for entry in layer.log() if entry["op"] in ("mkdir", "fsync")])
+""",
+            tmp_path,
+            imports=(KIT,),
+        )
+    )
+
+    assert [tuple(step) for step in steps] == [
+        *(("mkdir", "a"), ("fsync", ".")),
+        *(("mkdir", "a/b"), ("fsync", "a")),
+        *(("mkdir", "a/b/x"), ("fsync", "a/b")),
+    ]
+
+
 def test_an_id_that_differs_only_in_case_is_refused(tmp_path: Path) -> None:
     """On some file systems both would be one folder, so the second is refused on all, and not made."""
     open_session_folder(tmp_path, "Build")
