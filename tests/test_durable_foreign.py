@@ -142,9 +142,12 @@ def test_the_rest_of_a_record_is_sought_near_by_only():
 def test_a_record_that_goes_on_does_so_at_once():
     """After good lines, also a whole block of them, nothing continues what was begun before."""
     good = b"".join(line(number) + b"\n" for number in range(100))
-    raw = good + b'{"type":"user","text":"a\n' + good.replace(b'n":', b'm":') + b'b"}\n'
+    begun = good + b'{"type":"user","text":"a\n'
+    later = b"".join(line(number) + b"\n" for number in range(100, 300))
+    examined = Examination(AnyObject())
+    examined.read(blocks(_pieces(begun, later, b'b"}\n')))
 
-    assert [kind for kind, _, _ in found(raw, chunk=512)] == ["fragment", "not-json"]
+    assert [one.kind for one in examined.findings] == ["fragment", "not-json"]
 
 
 def test_a_fragment_before_a_spread_record_is_no_part_of_it():
@@ -159,7 +162,7 @@ def test_a_duplicate_is_told_within_one_block_too():
     lines = [line(number) for number in range(300)]
     raw = b"\n".join([*lines[:250], lines[249], *lines[250:], b""])
 
-    assert [(kind, at) for kind, at, _ in found(raw)] == [("duplicate", 251)]
+    assert [(kind, at) for kind, at, _ in found(raw, chunk=4096)] == [("duplicate", 251)]
 
 
 @pytest.mark.parametrize("raw", [b"{'type': \"it", b'{"type":,"a":"it', b"[1, 2}"])
@@ -246,6 +249,11 @@ def test_blocks_give_every_byte_back():
             sum(len(one) + 1 for one in lines[:n]) for n in range(len(lines))
         ]
         assert [one.raw for one in pieces] == [one if len(one) <= 40 else None for one in lines]
+
+
+def _pieces(*pieces: bytes):
+    left = iter((*pieces, b""))
+    return lambda _size: next(left)
 
 
 def _reader(raw: bytes, chunk: int):

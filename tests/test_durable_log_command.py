@@ -267,6 +267,20 @@ def test_damage_that_is_no_torn_tail_is_never_cut(tmp_path, raw):
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [raw]
 
 
+@pytest.mark.parametrize("place", ["link", "segment"])
+def test_a_link_or_a_piece_of_a_session_is_not_repaired_by_itself(folder, tmp_path, place):
+    """The file that a link leads to, and the session that a segment is in, have to be named."""
+    with segment(folder).open("ab") as log:
+        log.write(b"{")
+    (tmp_path / "foreign.jsonl").write_bytes(FOREIGN_LINE + b"\n{")
+    (tmp_path / "link").symlink_to(tmp_path / "foreign.jsonl")
+    result = run("repair", tmp_path / "link" if place == "link" else segment(folder), "--yes")
+
+    assert result.exit_code == 2
+    assert (tmp_path / "foreign.jsonl").read_bytes().endswith(b"\n{")
+    assert segment(folder).read_bytes().endswith(b"\n{")
+
+
 def test_a_session_is_repaired_under_its_lock(folder):
     """A torn session is mended; while a writer has it, nobody else touches it."""
     with segment(folder).open("ab") as log:
