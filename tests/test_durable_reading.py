@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from solution.durable_log import CorruptLogError, Event, Limits, Report, Scan, UnknownVersionError
+from solution.durable_log import CorruptLogError, Event, Limits, Report, Scan, UnknownVersionError, reading
 from solution.durable_log.reading import Block, open_log
 from solution.durable_log.record import BEGINNING, Head, encode_event, hash_of
 from tests.durable_session import SESSION, record
@@ -449,6 +449,8 @@ def test_a_missing_newline_is_no_tear() -> None:
     assert [event.sequence for event in blocks[-1].events] == [3]
     assert (scan.missing_newline, scan.head, scan.good_bytes) == (True, heads[3], len(b"".join(lines)) - 1)
     assert (scan.report.verdict, scan.report.torn_bytes) == ("sound", 0)
+    assert list(scan.blocks()) == []
+    assert scan.report.verdict == "sound"
 
 
 def test_the_longest_line_that_is_allowed_is_read() -> None:
@@ -520,6 +522,29 @@ def test_a_line_that_only_the_exact_judge_reads_comes_with_its_block() -> None:
 
     assert (block.offset, block.lines, len(block.events)) == (0, b"".join(lines), 5)
     assert block.events[2].data == DATA[2]
+
+
+@pytest.mark.parametrize("session", [None, SESSION])
+@pytest.mark.parametrize(("version", "newest"), [(1, 1), (1, None), (3, 4), (4, 4)])
+def test_an_ordinary_log_never_waits_for_the_slow_judge(
+    monkeypatch: pytest.MonkeyPatch, session: str | None, version: int, newest: int | None
+) -> None:
+    """Sound records of one version are judged many at once, over the borders of pieces, by links and hashes."""
+    monkeypatch.setattr(reading, "judge_exactly", None)
+    monkeypatch.setattr(reading, "CHUNK_BYTES", 1500)
+    raw, head = b"", BEGINNING
+    for _number in range(20):
+        line = forged(head, v=version)
+        raw, head = raw + line, Head(head.sequence + 1, msgspec.json.decode(line, type=Event).event_hash)
+
+    blocks = list(Scan(io.BytesIO(raw), session=session, newest=newest).blocks())
+
+    assert [event.sequence for block in blocks for event in block.events] == list(range(1, 21))
+    assert [block.offset for block in blocks] == [
+        len(b"".join(block.lines for block in blocks[:index])) for index in range(len(blocks))
+    ]
+    assert b"".join(block.lines for block in blocks) == raw
+    assert len(blocks) > 2
 
 
 def test_what_only_has_a_logs_name_is_not_opened(tmp_path: Path) -> None:
