@@ -439,6 +439,18 @@ def test_a_follower_goes_on_from_where_it_is(tmp_path: Path, form: str) -> None:
     assert numbers == [1, 2, 3, 4]
 
 
+def test_a_follower_in_the_middle_of_a_line_stops_at_its_end_too(tmp_path: Path) -> None:
+    """What is left of a line counts towards `until`: nothing behind it is read."""
+    lines, _heads = story(5)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines[0] + lines[1][:-5])
+    scan = Scan(path, until=len(lines[0] + lines[1]))
+    first = [event.sequence for block in scan.blocks(final=False) for event in block.events]
+    path.write_bytes(b"".join(lines))
+
+    assert (first, [event.sequence for event in scan]) == ([1], [2])
+
+
 def test_a_missing_newline_is_no_tear() -> None:
     """A whole last record counts, is given as a block at its place, and what it lacks is said."""
     lines, heads = story(3)

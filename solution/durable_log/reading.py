@@ -133,7 +133,7 @@ class Scan:
             data = self._rest + piece
             end = data.rfind(b"\n") + 1
             self._rest = data[end:]
-            longest = max(data.find(b"\n") + 1 if end else 0, len(self._rest))
+            longest = max(data.find(b"\n") + 1, len(self._rest))
             if longest > self._limits.line_bytes:
                 self._stop(Bad(f"is longer than {self._limits.line_bytes} bytes, the limit of a line"))
             if end:
