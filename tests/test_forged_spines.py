@@ -109,6 +109,18 @@ CHEATS = {
     ),
 }
 
+LOOKS_INTO_THE_HOST = """
+import ctypes, os
+kernel, host, found = ctypes.CDLL(None), os.getppid(), False
+try:
+    found = bool(open(f"/proc/{host}/mem", "r+b"))
+except OSError:
+    pass
+process = kernel.syscall(434, host, 0)  # pidfd_open; below: pidfd_getfd
+found = found or any(kernel.syscall(438, process, number, 0) >= 0 for number in range(3, 64))
+if not found:
+    raise ImportError("kept out")
+"""
 ATTACKS = {
     "leaves-at-import": ("import os; os._exit(0)", "import-error"),
     "exits-at-import": ("import sys; sys.exit(0)", "import-error"),
@@ -116,6 +128,7 @@ ATTACKS = {
     "is-no-python": ("def broken(:", "syntax-error"),
     "never-imported": ("while True: pass", "timeout"),
     "kills-the-host": ("import os; os.kill(os.getppid(), 9)", "crash"),
+    "looks-into-the-host": (LOOKS_INTO_THE_HOST, "import-error"),
     "takes-all-memory": ("hoard = bytearray(3 << 30)", "memory"),
     "answers-by-itself": (
         (

@@ -294,7 +294,8 @@ def fork_when_asked(control: socket.socket) -> socket.socket:
     Comes back in the children only, with their channel. No student's code runs here: what a child does to its memory is
     lost with it. Other processes of its user may not look into this one; they may kill it, and everything ends with it.
     """
-    _protect(kept=True)
+    keep_from_looks(kept=True)
+    adopt_orphans(wanted=True)
     child, status = 0, None
     while True:
         word, lines, _, _ = socket.recv_fds(control, 1, 1)
@@ -302,7 +303,8 @@ def fork_when_asked(control: socket.socket) -> socket.socket:
             child, status = os.fork(), None
             if child == 0:
                 control.close()
-                _protect(kept=False)
+                keep_from_looks(kept=False)
+                adopt_orphans(wanted=False)
                 os.setsid()
                 return socket.socket(fileno=lines[0])
             os.close(lines[0])
@@ -313,13 +315,21 @@ def fork_when_asked(control: socket.socket) -> socket.socket:
             control.sendall(b"%d\n" % (_STILL_RUNNING if status is None else status))
 
 
-def _protect(*, kept: bool) -> None:
+def keep_from_looks(*, kept: bool) -> None:
+    """Let no other process of this user into the memory and the descriptors of this one, or let it again."""
+    _control(_KEPT_FROM_LOOKS, int(not kept))
+
+
+def adopt_orphans(*, wanted: bool) -> None:
+    """Become the parent of whatever loses its own below this process, or no longer."""
+    _control(_ADOPTS_ORPHANS, int(wanted))
+
+
+def _control(option: int, value: int) -> None:
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415 - there is no other way to say it
 
-        control = ctypes.CDLL(None).prctl
-        control(_KEPT_FROM_LOOKS, int(not kept), 0, 0, 0)
-        control(_ADOPTS_ORPHANS, int(kept), 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _naturally_ended(child: int) -> int | None:

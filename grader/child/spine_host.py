@@ -368,9 +368,13 @@ def main() -> None:
     host.limit_self(settings["limits"])
     os.environ["PATH"] = os.pathsep.join([f"{settings['code']}/tools", os.environ["PATH"]])
     layer = host.load("file_layer", Path(settings["faults"]))
-    spine = SpineHost(
-        Path.cwd(), Path(settings["code"]), layer, in_fork=lambda: os.close(settings["channel"])
-    )
+
+    def in_fork() -> None:
+        os.close(settings["channel"])
+        host.keep_from_looks(kept=False)
+
+    host.keep_from_looks(kept=True)  # else a fork, of the same user, would take the line out of this process
+    spine = SpineHost(Path.cwd(), Path(settings["code"]), layer, in_fork)
     spine.prepare()
     error = spine.probe()
     with channel, channel.makefile("rb") as lines:
