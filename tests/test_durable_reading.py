@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -246,6 +246,15 @@ def forged(head: Head, **changed: object) -> bytes:
     return encode_event(event) + NL
 
 
+def log_of(versions: Iterable[int], data: object = None) -> bytes:
+    """Return a sound log of one event for each version."""
+    lines, head = [], BEGINNING
+    for version in versions:
+        lines.append(forged(head, v=version, data=data))
+        head = Head(head.sequence + 1, msgspec.json.decode(lines[-1], type=Event).event_hash)
+    return b"".join(lines)
+
+
 @pytest.mark.parametrize("skipped", [0, 3])
 def test_the_whole_report_of_each_verdict(skipped: int) -> None:
     """Sound, torn and corrupt, from the beginning or from a later event: every field is as the contract says."""
@@ -346,10 +355,7 @@ def test_versions_up_to_the_newest_known_are_read(
     versions: tuple[int, ...], newest: int | None, read: int, met: int, *, end: bytes
 ) -> None:
     """Mixed versions are read, the newest is reported; a newer one stops the reader, which names both."""
-    raw, head = b"", BEGINNING
-    for version in versions:
-        line = forged(head, v=version)
-        raw, head = raw + line, Head(head.sequence + 1, msgspec.json.decode(line, type=Event).event_hash)
+    raw = log_of(versions)
     numbers, report, error = told(raw[:-1] + end, newest=newest)
 
     assert (numbers, report.schema_version) == (list(range(1, read + 1)), met)
@@ -544,11 +550,7 @@ def test_an_ordinary_log_never_waits_for_the_slow_judge(
     """Sound records of one version are judged many at once, over the borders of pieces, by links and hashes."""
     monkeypatch.setattr(reading, "judge_exactly", None)
     monkeypatch.setattr(reading, "CHUNK_BYTES", 1500)
-    raw, head = b"", BEGINNING
-    for _number in range(20):
-        line = forged(head, v=version)
-        raw, head = raw + line, Head(head.sequence + 1, msgspec.json.decode(line, type=Event).event_hash)
-
+    raw = log_of([version] * 20, "tea, and milk")
     blocks = list(Scan(io.BytesIO(raw), session=session, newest=newest).blocks())
 
     assert [event.sequence for block in blocks for event in block.events] == list(range(1, 21))
