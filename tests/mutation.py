@@ -54,7 +54,8 @@ class Mutant(NamedTuple):
     became: str
 
     def __str__(self) -> str:
-        return f"{self.place}\n  - {self.was}\n  + {self.became}".replace("\n    ", "\n      ")
+        gone, come = self.was.replace("\n", "\n  - "), self.became.replace("\n", "\n  + ")
+        return f"{self.place}\n  - {gone}\n  + {come}"
 
 
 class Outcome(NamedTuple):
