@@ -199,6 +199,7 @@ def _bytes(content: bytes | str | dict[str, Any]) -> bytes:
 def _ran(reply: Any, *, may_die: bool) -> Ran:
     """Read how a process ended; its own words are parsed here, and may be anything."""
     told = _parsed(reply["told"]) or {}
+    error: Any = told.get("error")
     if reply["signal"] is not None and not may_die:
         number = reply["signal"]
         raise ChildLost("crash", Text(f"运行被信号 {number} 结束", f"the run was ended by signal {number}"))
@@ -207,16 +208,14 @@ def _ran(reply: Any, *, may_die: bool) -> Ran:
         reply["signal"],
         reply["out"],
         as_told(_parsed(reply["out"])),
-        _error(told.get("error")),
+        rebuilt(error) if is_error(error) else None,
         as_told(told.get("value")),
         [entry for entry in told.get("log", ()) if isinstance(entry, dict)],
     )
 
 
-def _error(described: Any) -> Exception | None:
+def rebuilt(described: Mapping[str, Any]) -> Exception:
     """Make the exception that a check sees; its note says where in the student's code it was raised."""
-    if described is None or not is_error(described):
-        return None
     raised = rebuild_error(described["types"], described["attrs"], described["text"])
     raised.add_note(described["where"])
     return raised

@@ -25,7 +25,7 @@ def test_check(check: Check, request: pytest.FixtureRequest, tmp_path: Path):
     target = request.config.getoption("--target")
     seed = request.config.getoption("--seed") or secrets.token_hex(8)
     if request.config.getoption("--transport") == "pipe":
-        found = over_the_pipe(target_folder(target), [check], seed)[check.id]
+        found = over_the_pipe(target_folder(target), "22", [check], seed)[check.id]
         problem = found.reason and f"{found.reason}: {found.message}"
     else:
         error = in_process(check, lesson_source("22", target), tmp_path / "work", seed)
