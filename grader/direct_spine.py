@@ -162,10 +162,9 @@ def _as_if_alone(lab: Path, environment: Mapping[str, str]) -> Iterator[None]:
     """Let a round find what it would in a process of its own; put back, after it, what it may have changed."""
     with contextlib.ExitStack() as back:
         back.callback(_take_package, _take_package({}))
-        back.callback(sys.path.__setitem__, slice(None), sys.path[:])
-        back.callback(sys.meta_path.__setitem__, slice(None), sys.meta_path[:])
-        for name in ("argv", "breakpointhook", "stdout", "stderr"):
+        for name in ("argv", "breakpointhook", "meta_path", "path", "stderr", "stdout"):
             back.callback(setattr, sys, name, getattr(sys, name))
+        sys.path, sys.meta_path = sys.path[:], sys.meta_path[:]
         if sys.breakpointhook is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
             sys.breakpointhook = _debug_at_the_terminal
         back.callback(_replace_environment, dict(os.environ))
@@ -227,6 +226,6 @@ def _print_to_the_descriptors() -> None:
 
 
 def _debug_at_the_terminal(*_arguments: object, **_options: object) -> None:
-    """Stop at the caller's `breakpoint()`: what the round prints is kept for its check, and is not for the debugger."""
-    terminal = open("/dev/tty", "r+", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the debugger lives
-    pdb.Pdb(stdin=terminal, stdout=terminal, nosigint=True).set_trace(sys._getframe(1))  # noqa: SLF001
+    """Stop at the caller's `breakpoint()`: what the round prints is its answer, and the debugger has no part in it."""
+    asked, told = (open("/dev/tty", mode, encoding="utf-8") for mode in "rw")  # noqa: PTH123, SIM115
+    pdb.Pdb(stdin=asked, stdout=told, nosigint=True).set_trace(sys._getframe(1))  # noqa: SLF001
