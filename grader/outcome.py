@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from grader.plain_text import encodable
 from grader.suites.check import DIMENSIONS, Text
 
 if TYPE_CHECKING:
@@ -242,8 +243,14 @@ def conclude(
     tests = []
     for check in checks:
         finding = by_id[check.id] if times[check.id] == 1 else _no_evidence(check.id, times[check.id])
-        tests.append(CheckOutcome(check, finding, settings.worth(lesson, check)))
+        tests.append(CheckOutcome(check, _recordable(finding), settings.worth(lesson, check)))
     return LessonOutcome(lesson, seed, tuple(tests))
+
+
+def _recordable(finding: Finding) -> Finding:
+    """Make sure that every record and report can hold what a submission chose: its file names may be any bytes."""
+    message = finding.message and Text(encodable(finding.message.zh), encodable(finding.message.en))
+    return replace(finding, message=message, place=encodable(finding.place))
 
 
 def _no_evidence(check_id: str, times: int) -> Finding:

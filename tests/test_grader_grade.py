@@ -66,6 +66,19 @@ def test_a_failed_rule_keeps_its_message():
     assert (found.status, found.reason, found.message) == ("fail", "fail", Text("不对", "wrong"))
 
 
+def test_what_a_finding_says_can_always_be_recorded():
+    """Names of files may be any bytes: halves of surrogate pairs become their escapes before anything keeps them."""
+
+    async def run(lab):
+        error = CheckFailed(Text("有 \udcff", "found \udcff"))
+        error.add_note("\ud800.py:3")
+        raise error
+
+    found = finding_of(run)
+    assert found.message == Text(r"有 \udcff", r"found \udcff")
+    assert found.place == r"\ud800.py:3"
+
+
 def test_unfinished_work_is_said_to_be_unfinished():
     """NotImplementedError is a fail of its own kind, with the student's line."""
     found = finding_of(one_append, RAISING.format("NotImplementedError('step 1')"))
