@@ -78,6 +78,12 @@ def endless() -> list[Any]:
         (f"a\n{HALF}é{OTHER_HALF}", '"a\\n\\ud83dé\\ude00"'.encode()),
         ([HALF, 1, None], b'["\\ud83d",1,null]'),
         ({HALF: {"a": 1}, "b": [HALF]}, b'{"\\ud83d":{"a":1},"b":["\\ud83d"]}'),
+        ({HALF: HALF}, b'{"\\ud83d":"\\ud83d"}'),
+        (
+            {"a": "b", "c": 2**64 + 1, "d": -0.0, "e": True},
+            b'{"a":"b","c":18446744073709551617,"d":-0.0,"e":true}',
+        ),
+        ({"a": None, "b": 0.5, "c": "null"}, b'{"a":null,"b":0.5,"c":"null"}'),
     ],
     ids=ascii,
 )
@@ -95,6 +101,11 @@ def test_a_value_has_one_serialisation_and_comes_back(data: Any, raw: bytes) -> 
     [
         (float("nan"), RefusedError, ALTERED),
         (float("inf"), RefusedError, ALTERED),
+        ({"a": 1, "b": float("nan")}, RefusedError, ALTERED),
+        ({"a": float("-inf"), "b": None}, RefusedError, ALTERED),
+        ({"a": Word("b")}, RefusedError, NO_JSON),
+        ({Word("a"): 1}, RefusedError, NO_JSON),
+        ({"a": 10**5_000}, RefusedError, NO_JSON),
         ((1, 2), RefusedError, ALTERED),
         ({"a": b"raw"}, RefusedError, ALTERED),
         ({1: 2}, RefusedError, ALTERED),

@@ -79,6 +79,7 @@ class Placer:
         self._millisecond = self._second = -1
         self._occurred_at_json = b""
         self._occurred_at = ""
+        self._plain_form = b""
         self._second_text = ""
 
     def place(self, request: Request) -> None:
@@ -93,23 +94,16 @@ class Placer:
         if request.expected_version is not None and request.expected_version != sequence:
             raise ConflictError(self.session, request.expected_version, sequence)
         sequence += 1
-        name = event_id or f"{self._opening}-{sequence}"
         if request.called_at // 1_000_000 != self._millisecond:
             self._next_millisecond(request.called_at // 1_000_000)
-        occurred_at = self._occurred_at
-        cause, correlation = request.causation_id, request.correlation_id
-        head = self._form % (
-            request.v,
-            sequence,
-            b'"%b"' % name.encode() if event_id is None else encode_text(event_id),
-            request.type_json,
-            request.raw,
-            self._occurred_at_json,
-            NULL if cause is None else encode_text(cause),
-            NULL if correlation is None else encode_text(correlation),
-            previous.encode(),
-        )
-        line, digest = seal(head)
+        name, cause, correlation = event_id, request.causation_id, request.correlation_id
+        if name is None:
+            name = f"{self._opening}-{sequence}"
+        if event_id is cause is correlation is None:
+            rest = request.v, sequence, sequence, request.type_json, request.raw, previous.encode()
+            line, digest = seal(self._plain_form % rest)
+        else:
+            line, digest = seal(self._with_ids(request, sequence, name))
         if len(line) > self._record_bytes:
             raise self._too_long(len(line))
         request.line = line
@@ -120,7 +114,7 @@ class Placer:
             event_id=name,
             type=request.type,
             data=request.copy,
-            occurred_at=occurred_at,
+            occurred_at=self._occurred_at,
             causation_id=cause,
             correlation_id=correlation,
             previous_hash=previous,
@@ -130,13 +124,31 @@ class Placer:
         if event_id is not None:
             self.ids[event_id] = sequence
 
+    def _with_ids(self, request: Request, sequence: int, name: str) -> bytes:
+        cause, correlation = request.causation_id, request.correlation_id
+        return self._form % (
+            request.v,
+            sequence,
+            encode_text(name),
+            request.type_json,
+            request.raw,
+            self._occurred_at_json,
+            NULL if cause is None else encode_text(cause),
+            NULL if correlation is None else encode_text(correlation),
+            self._hash.encode(),
+        )
+
     def _next_millisecond(self, millisecond: int) -> None:
+        """Prepare what appends of this millisecond have in common, and those without ids nearly all of."""
         self._millisecond = millisecond
         second, rest = divmod(millisecond, 1000)
         if second != self._second:
             self._second, self._second_text = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         self._occurred_at = f"{self._second_text}.{rest:03d}000Z"
         self._occurred_at_json = f'"{self._occurred_at}"'.encode()
+        self._plain_form = self._form.replace(b"%d", b"%%d") % (
+            *(b'"%b-%%d"' % self._opening.encode(), b"%b", b"%b", self._occurred_at_json, NULL, NULL, b"%b"),
+        )
 
     def _too_long(self, size: int) -> LimitError:
         return LimitError(

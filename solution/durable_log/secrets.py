@@ -33,9 +33,10 @@ _ENCRYPTED = re.compile(
 )
 
 
-# A glance at JSON: what could begin more than a name and a value becomes !, what a token is made of becomes x.
+# A glance at JSON: what stands between a name and a value, or could begin more than these, becomes !, what a token is
+# made of becomes x.
 _MARKS = bytes(
-    ord("!" if byte == 0xEF or byte in b"=[{\\" else "x" if chr(byte) in secret_text.TOKEN else " ")
+    ord("!" if byte == 0xEF or byte in b":=[\\" else "x" if chr(byte) in secret_text.TOKEN else " ")
     for byte in range(256)
 )
 _LONG_RUN = b"x" * secret_text.SHORTEST_SHAPE
@@ -102,16 +103,18 @@ class Redact:
         return data if _is_plain(data) else _Search(self._hide, _REDACTED).value(data)
 
     def clears(self, raw: bytes, data: Any) -> bool:
-        """Say at a glance that there is nothing to hide: in a flat object of harmless names, without a sign of more."""
+        """Say at a glance that there is nothing to hide: in a flat object of harmless names, without a sign of more.
+
+        Every member has one colon, so one more would be in a text or in an object within. rfind is twice as fast as find.
+        """
         marks = raw.translate(_MARKS)
         return (
             data.__class__ is dict
-            and marks.find(b"!", 1) < 0
-            and raw.count(b":") == len(data)
-            and marks.find(_LONG_RUN) < 0
-            and raw.find(b"--") < 0
-            and raw.find(b"password") < 0
-            and (data.keys() <= _plain_names or _are_plain(data.keys()))
+            and marks.count(b"!") == len(data)
+            and marks.rfind(_LONG_RUN) < 0
+            and raw.rfind(b"--") < 0
+            and raw.rfind(b"password") < 0
+            and (_plain_names.issuperset(data) or _are_plain(data))
         )
 
     def reveal(self, data: Any) -> Any:
