@@ -53,12 +53,12 @@ class Row(NamedTuple):
 class Snapshot(NamedTuple):
     """A session as it was at one moment: its head, and the rows up to it from some event on, page by page.
 
-    `count` is the number of all its rows, for whoever asked for it: counting reads them all.
+    `rows` is how many there are of all its rows, for whoever asked for it: counting reads them all.
     """
 
     head: Head
     pages: AsyncIterator[Sequence[Row]]
-    count: int | None = None
+    rows: int | None = None
 
 
 def place(
@@ -393,10 +393,8 @@ class RowStore(ABC):
                     for _ in scan.take(page):
                         pass
                 scan.finish(snapshot.head)
-                if snapshot.count != snapshot.head.sequence:
-                    raise scan.corrupt(
-                        f"has {snapshot.count} rows, and {snapshot.head.sequence} are recorded"
-                    )
+                if snapshot.rows != snapshot.head.sequence:
+                    raise scan.corrupt(f"has {snapshot.rows} rows, and {snapshot.head.sequence} are recorded")
         except UnknownVersionError:
             raise
         except CorruptLogError as damaged:
