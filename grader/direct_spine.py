@@ -125,6 +125,7 @@ class DirectHost(spine_host.SpineHost):
         self, lab: Path, deed: Callable[[spine_host.Told], int], rules: list[Any] | None, env: dict[str, str]
     ) -> dict[str, Any]:
         """Do it here, or in a fork when it would end this process."""
+        self.raised = None
         with _as_if_alone(lab, self._environment | env):
             if _kills(lab, rules):
                 return super()._apart(lab, deed, rules, env)
@@ -136,7 +137,6 @@ class DirectHost(spine_host.SpineHost):
         self, lab: Path, deed: Callable[[spine_host.Told], int], rules: list[Any] | None
     ) -> dict[str, Any]:
         told: spine_host.Told = {}
-        self.raised = None
         with _printed() as texts:
             try:
                 with _armed(rules, lab, told):
@@ -226,6 +226,6 @@ def _print_to_the_descriptors() -> None:
 
 
 def _debug_at_the_terminal(*_arguments: object, **_options: object) -> None:
-    """Stop at the caller's `breakpoint()`: what the round prints is its answer, and the debugger has no part in it."""
+    """Stop at the caller's `breakpoint()`, past stdout: what a round prints there is its answer."""
     asked, told = (open("/dev/tty", mode, encoding="utf-8") for mode in "rw")  # noqa: PTH123, SIM115
     pdb.Pdb(stdin=asked, stdout=told, nosigint=True).set_trace(sys._getframe(1))  # noqa: SLF001
