@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 from solution.durable_log import ConflictError, Durability, DurableLog, Event, IdReusedError, Limits
 from solution.durable_log.placing import Request
 from solution.durable_log.record import same_data
+from solution.durable_log.secrets import keep
 
 SESSION = "build-7"
 SCALARS = (
@@ -57,7 +58,11 @@ class LogMachine(RuleBasedStateMachine):
         durability=st.sampled_from(["os", "fsync", "group"]), segment_bytes=st.sampled_from([900, 10**6])
     )
     def begin(self, durability: Durability, segment_bytes: int) -> None:
-        self.how: dict[str, Any] = {"durability": durability, "limits": Limits(segment_bytes=segment_bytes)}
+        self.how: dict[str, Any] = {
+            "durability": durability,
+            "limits": Limits(segment_bytes=segment_bytes),
+            "secrets": keep,  # a key that is drawn may be called "jwt"
+        }
         self.open()
 
     def open(self) -> None:
