@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from solution.durable_log import writer
+from solution.durable_log.active_file import ActiveFile
 from solution.durable_log.backup import restore
 from solution.durable_log.checkpoint import Checkpoints, Replayed, replay
 from solution.durable_log.contract import Event
@@ -241,7 +244,69 @@ def test_a_removal_that_fails_closes_the_log(tmp_path: Path, monkeypatch: pytest
     assert sorted(path.name for path in (tmp_path / "a").glob("*.jsonl")) == [f"{21:020d}.jsonl"]
 
 
-@pytest.mark.parametrize("what", ["checkpoint", "remove_before"])
+def test_a_removal_waits_for_a_compression(tmp_path: Path) -> None:
+    """Which would otherwise bring back, compressed, a segment that the manifest does not know any more."""
+
+    async def story(log: DurableLog) -> None:
+        await fill(log, 100)
+        await log.checkpoint(await replay(log, count, 0))
+        compressing = asyncio.create_task(log.compress())
+        while log._compressing is None:  # noqa: ASYNC110 - the very next turns
+            await asyncio.sleep(0)
+        compressing.cancel()  # the thread goes on all the same
+        await log.remove_before(101, confirmed=True)
+        assert [path.name for path in log.folder.path.glob("0*.jsonl*")] == [f"{101:020d}.jsonl"]
+        await log.append("t", 1)
+
+    run(tmp_path, story)
+
+
+def test_compressions_take_turns(tmp_path: Path) -> None:
+    """Two at once would take away each other's files."""
+
+    async def story(log: DurableLog) -> None:
+        await fill(log, 100)
+        counts = await asyncio.gather(*(log.compress() for _ in range(3)))
+        assert counts[0] > 0
+        assert counts[1:] == [0, 0]
+
+    run(tmp_path, story)
+
+
+def test_a_stream_that_begins_while_a_segment_is_closed_sees_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest is ahead of the writer for a moment: the places that it knows are those of the old file."""
+    made, go_on = threading.Event(), threading.Event()
+
+    class Slow(ActiveFile):
+        def __init__(self, path: Path, size: int) -> None:
+            super().__init__(path, size)
+            made.set()
+            go_on.wait()
+
+    async def story(log: DurableLog) -> None:
+        await fill(log, 5)
+        monkeypatch.setattr(writer, "ActiveFile", Slow)
+        rotating = asyncio.create_task(log.rotate())
+        await asyncio.to_thread(made.wait)
+        streams = [log.stream(), log.stream(after=3), log.stream(after=5)]
+        first = [await anext(stream) for stream in streams[:2]]
+        nothing = asyncio.create_task(anext(streams[2], None))
+        await asyncio.sleep(0)
+        go_on.set()
+        await rotating
+        await fill(log, 10)
+        rest = [sequences([event async for event in stream]) for stream in streams[:2]]
+        assert sequences(first) == [1, 4]
+        assert rest == [[2, 3, 4, 5], [5]]
+        assert await nothing is None
+        assert log.metrics.corruptions == 0
+
+    run(tmp_path, story)
+
+
+@pytest.mark.parametrize("what", ["checkpoint", "remove_before", "compress"])
 def test_a_closed_log_changes_nothing(tmp_path: Path, what: str) -> None:
     """As for appends."""
 
@@ -249,10 +314,11 @@ def test_a_closed_log_changes_nothing(tmp_path: Path, what: str) -> None:
         log = await DurableLog.open("a", root=tmp_path)
         await log.close()
         with pytest.raises(LogClosedError):
-            await (
-                log.checkpoint(Replayed(state=1))
-                if what == "checkpoint"
-                else log.remove_before(9, confirmed=True)
-            )
+            if what == "checkpoint":
+                await log.checkpoint(Replayed(state=1))
+            elif what == "compress":
+                await log.compress()
+            else:
+                await log.remove_before(9, confirmed=True)
 
     asyncio.run(story())

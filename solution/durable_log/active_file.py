@@ -20,15 +20,16 @@ class ActiveFile:
     """
 
     def __init__(self, path: Path, size: int) -> None:
-        """Open the file; a new one has mode 0600, and its name is durable when this returns. Raises: OSError."""
+        """Open the file, made with mode 0600 if need be; it and its name are durable then. Raises: OSError."""
         self.path = path
         self.size = size
         self.broken = False
         new = not path.exists()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
         try:
+            # Also an old one: what a killed writer wrote and could not sync counts as there from now on.
+            os.fsync(self._descriptor)
             if new:
-                os.fsync(self._descriptor)
                 sync_folder(path.parent)
         except BaseException:
             self.close()
@@ -36,6 +37,7 @@ class ActiveFile:
 
     def write(self, lines: bytes) -> None:
         """Write all of `lines`, or take back what was written of them. Raises: OSError; then look at `broken`."""
+        before = self.size
         try:
             written = os.write(self._descriptor, lines)
             while written < len(lines):  # a short write is no error: a signal or a nearly full disk
@@ -43,12 +45,13 @@ class ActiveFile:
                 if not more:
                     raise OSError(errno.EIO, "the disk takes no bytes")  # noqa: TRY301
                 written += more
+            self.size = before + len(lines)
         except BaseException:
-            self._take_back()
+            self._take_back(before)
             raise
-        self.size += len(lines)
 
-    def _take_back(self) -> None:
+    def _take_back(self, size: int) -> None:
+        self.size = size
         try:
             os.ftruncate(self._descriptor, self.size)
         except OSError:

@@ -43,8 +43,8 @@ _held_here: weakref.WeakSet[SessionLock] = weakref.WeakSet()
 class SessionLock:
     """The right to write one session, until `release` or the end of this process, however it comes."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
+    def __init__(self, descriptor: int, folder: int | None) -> None:
+        self._descriptors = [descriptor] if folder is None else [descriptor, folder]
         self.in_child: Callable[[], None] = lambda: None
         """Called in a forked child, which does not hold what its parent holds."""
         _held_here.add(self)
@@ -67,8 +67,9 @@ class SessionLock:
             try:
                 _lock(descriptor, path)
                 if _is_at(descriptor, path):
+                    folder = _lock_folder(path.parent)
                     _leave_note(descriptor)
-                    return cls(descriptor)
+                    return cls(descriptor, folder)
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -78,9 +79,8 @@ class SessionLock:
 
     def release(self) -> None:
         """Give the lock up. Twice is harmless."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def forget_in_child(self) -> None:
         """Close the inherited descriptor: otherwise the lock would live as long as the child does."""
@@ -99,6 +99,28 @@ def _lock(descriptor: int, path: Path) -> None:
         raise LockingUnsupportedError(
             f"{path.parent}: its file system cannot lock ({os.strerror(problem.errno or 0)}); use a folder on a local disk"
         ) from problem
+
+
+def _lock_folder(folder: Path) -> int | None:
+    """Lock the folder as well, which nobody can remove: then removing the lock file lets no second writer in.
+
+    None where folders cannot be locked (Windows, some network file systems): there the file alone is the lock.
+
+    Raises: LogLockedError.
+    """
+    if sys.platform == "win32":
+        return None
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _try_lock(descriptor)
+    except OSError as problem:
+        os.close(descriptor)
+        if problem.errno in _HELD:
+            raise LogLockedError(
+                f"{folder}: another process writes it; wait for its end, or open with when_locked='wait'"
+            ) from None
+        return None
+    return descriptor
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -80,6 +80,9 @@ class DurableLog:
             metrics=metrics,
         )
         self._submit = self._writer.submit
+        self._upkeep = asyncio.Lock()
+        self._compressing: asyncio.Future[int] | None = None
+        self._closing: asyncio.Task[None] | None = None
         lock.in_child = self._writer.disown
 
     @classmethod
@@ -333,15 +336,28 @@ class DurableLog:
         Raises: RetentionError, CorruptLogError; LogClosedError; OSError, which closes the log.
         """
         await self._writer.barrier()
-        return await self._writer.alone(partial(remove_before, sequence=sequence, confirmed=confirmed))
+        async with self._upkeep:
+            await self._uncompressing()
+            return await self._writer.alone(partial(remove_before, sequence=sequence, confirmed=confirmed))
 
     async def compress(self) -> int:
         """Compress closed segments beside the appends; returns how many. See `Segments.compress`.
 
-        Raises: CorruptLogError for a segment that is not what was closed; OSError, and nothing is lost.
+        Raises: LogClosedError; CorruptLogError for a segment that is not what was closed; OSError, and nothing is lost.
         """
         await self._writer.barrier()
-        return await asyncio.to_thread(Segments.look(self.folder).compress)
+        async with self._upkeep:
+            await self._uncompressing()
+            self._writer.require_open()
+            self._compressing = self._loop.run_in_executor(
+                None, lambda: Segments.look(self.folder).compress()
+            )
+            return await asyncio.shield(self._compressing)
+
+    async def _uncompressing(self) -> None:
+        """Wait for a compression whose caller may have stopped waiting: it would bring back a segment that goes."""
+        if self._compressing is not None:
+            await asyncio.wait([self._compressing])
 
     async def back_up(self, target: str | os.PathLike[str], *, hard_links: bool = False) -> Report:
         """Copy the session as it is now to a new folder, beside the appends; see `backup.back_up`, and `restore`."""
@@ -352,10 +368,18 @@ class DurableLog:
         """Finish what was called, record the head, give up the lock; see `EventStore.close`.
 
         Raises: OSError when the last sync or the record of the head failed: then the events since the sync before may
-        be lost with the machine. The lock is given up all the same.
+        be lost with the machine. The lock is given up all the same. Cancelling ends the waiting alone.
         """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        elif self._closing.done():
+            return
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         try:
             await self._writer.close()
+            await self._uncompressing()
         finally:
             self._lock.release()
 

@@ -99,14 +99,15 @@ class Segments:
 
         None asks for all that is there. Raises: EventsRemovedError when retention removed an event that was asked for.
         """
-        if after is not None and after < self.base.sequence:
+        manifest = self._manifest  # once: a rotation may replace it, in the writer's thread
+        if after is not None and after < manifest.base.sequence:
             raise self._removed()
-        found, before = [], self.base
-        for closed in self.closed:
+        found, before = [], manifest.base
+        for closed in manifest.closed:
             if after is None or closed.last > after:
                 found.append(self._file(closed.first, before, closed))
             before = Head(closed.last, closed.head)
-        return [*found, SegmentFile(self.active, before, None)]
+        return [*found, self._file(before.sequence + 1, before, None)]
 
     def require(self, file: SegmentFile) -> None:
         """Stop at a file, given earlier, that retention has removed since. Raises: EventsRemovedError."""

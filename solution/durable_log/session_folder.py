@@ -80,6 +80,8 @@ def open_session_folder(
             with contextlib.suppress(OSError):
                 path.rmdir()
         raise
+    if create and not made:
+        sync_folder(path.parent)  # who made it may have been killed before its name was durable
     return SessionFolder(path, session)
 
 

@@ -129,6 +129,11 @@ class Writer:
         if not self._scheduled:
             self._schedule()
 
+    def require_open(self) -> None:
+        """Refuse what a closed log cannot do. Raises: LogClosedError."""
+        if self.closed_because:
+            raise self._closed_error()
+
     def barrier(self) -> asyncio.Future[Event]:
         """Return what is done when every append called before has its answer; its result means nothing."""
         future: asyncio.Future[Event] = self._loop.create_future()
@@ -193,8 +198,10 @@ class Writer:
             if not lines:
                 return
         else:
-            self._file.check()
             lines = b"".join([request.line for request in batch])
+        # Beside a write alone, looking at the file would be dear: then the last of a spell looks.
+        if len(batch) > 1 or self._durability != "os" or not self._on_the_spot:
+            self._file.check()
         try:
             self._file.write(lines)
         except OSError:
@@ -251,7 +258,8 @@ class Writer:
         """Answer a batch that is not on the disk, and place anew what counted on it."""
         waiting = [*batch, *self._queue]
         self._queue.clear()
-        if self._file.broken:
+        if self._file.broken or not isinstance(error, OSError):
+            # An interrupt may come between any two steps: whether the lines are there is not known.
             self.give_up(error, waiting)
             return
         self._placer.go_back(self.committed, waiting)
@@ -269,20 +277,23 @@ class Writer:
             self._schedule()
 
     def _try_alone(self, request: Request) -> None:
-        if self._place_again(request):
+        if not self._place_again(request):
+            return
+        if self._job is None:
             self._commit([request])
+        else:  # the one before filled the segment: nothing may be written while it is closed
+            self._queue.append(request)
 
     def _place_again(self, request: Request) -> bool:
         """Place a request whose place is gone, or tell its caller why that cannot be."""
         request.refusal = None
         try:
-            if self.closed_because:
-                raise self._closed_error()
+            self.require_open()
             if request.type:
                 self._placer.place(request)
         except (ConflictError, IdReusedError) as refusal:
             request.refusal = refusal
-        except DurableLogError as error:
+        except (DurableLogError, OSError) as error:
             self._refuse(request, error)
             return False
         return True
@@ -322,11 +333,15 @@ class Writer:
                 f"{self._file.path.parent}: {len(self._queue)} appends wait already; await some, then call again"
             )
         while len(self._queue) >= self._limits.waiting:
-            if self._job is not None:
-                wait([self._job.future])
-                self._land()
-            else:
-                self._drain()
+            self._work_on()
+
+    def _work_on(self) -> None:
+        """Do now what the event loop would do next."""
+        if self._job is not None:
+            wait([self._job.future])
+            self._land()
+        else:
+            self._drain()
 
     # --- Work beside the event loop ---
 
@@ -360,15 +375,13 @@ class Writer:
     async def rotate(self) -> Head:
         """Close the active segment behind the last committed event. Raises: LogClosedError, RefusedError."""
         await self._idle()
-        if self.closed_because:
-            raise self._closed_error()
+        self.require_open()
         head = self.committed
         if head.sequence == self._segments.before.sequence:
             raise RefusedError(f"{self._file.path}: holds no event yet; rotate after an append")
         self._start_rotation()
         await self._idle()
-        if self.closed_because:
-            raise self._closed_error()
+        self.require_open()
         return head
 
     def _start_rotation(self) -> None:
@@ -401,8 +414,7 @@ class Writer:
         Raises: LogClosedError; what `work` raises, and after an OSError the log closes itself.
         """
         await self._idle()
-        if self.closed_because:
-            raise self._closed_error()
+        self.require_open()
         try:
             return work(self._segments)
         except OSError as error:
@@ -416,22 +428,24 @@ class Writer:
 
         Raises: OSError when the last sync failed.
         """
-        await self.barrier()
-        await self._idle()
-        if self.closed_because:
-            self._let_go()
-            return
-        self.closed_because = "is closed"
         try:
-            self._sync()
-            self._segments.record_head(self.committed)
+            await self.barrier()
+            await self._idle()
+            while self._queue or self._job is not None:  # called while this waited
+                self._work_on()
+            if not self.closed_because:
+                self.closed_because = "is closed"
+                self._sync()
+                self._segments.record_head(self.committed)
         finally:
             self._let_go()
 
     def _let_go(self) -> None:
-        self._file.close()
+        """Nothing is written any more when this returns: not from the thread either, whose descriptor this closes."""
+        self.closed_because = self.closed_because or "is closed"
         if self._thread is not None:
             self._thread.shutdown()
+        self._file.close()
 
     def disown(self) -> None:
         """In a forked child: the log is the parent's, and so is its lock."""
@@ -447,6 +461,10 @@ class Writer:
         """
         until, mark = self._file.size, self._mark_before(after + 1)
         *closed, active = self._segments.files(after)
+        if (
+            active.path != self._file.path
+        ):  # a rotation under way: the manifest is ahead, and nothing is in the new file
+            until, mark = 0, Mark(active.before, 0)
         try:
             newest_lines = active.open()  # now: later it may have been rotated, compressed, removed
         except FileNotFoundError:
