@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from grader.lab import Rule
 
 PACKAGE = spine_host.PACKAGE
+_DEBUGGER = "PYTHONBREAKPOINT"  # names the developer's own
 
 
 @contextlib.contextmanager
@@ -101,6 +102,8 @@ class DirectHost(spine_host.SpineHost):
         self._describer = spine_host.host.Describer(package)
         self._environment = rungs.environment(str(root / "home"))
         self._environment["PATH"] = os.pathsep.join([str(root / "code" / "tools"), os.defpath])
+        if _DEBUGGER in os.environ:
+            self._environment[_DEBUGGER] = os.environ[_DEBUGGER]
         self.raised: BaseException | None = None
         lesson = root / "code" / "lesson"
         for folder in (lesson / "tools", lesson / PACKAGE, package / PACKAGE):
@@ -165,7 +168,7 @@ def _as_if_alone(lab: Path, environment: Mapping[str, str]) -> Iterator[None]:
         for name in ("argv", "breakpointhook", "meta_path", "path", "stderr", "stdout"):
             back.callback(setattr, sys, name, getattr(sys, name))
         sys.path, sys.meta_path = sys.path[:], sys.meta_path[:]
-        if sys.breakpointhook is sys.__breakpointhook__ and "PYTHONBREAKPOINT" not in os.environ:
+        if sys.breakpointhook is sys.__breakpointhook__ and _DEBUGGER not in os.environ:
             sys.breakpointhook = _debug_at_the_terminal
         back.callback(_replace_environment, dict(os.environ))
         _replace_environment(environment)

@@ -53,7 +53,7 @@ def test_check(check: Check, answer: Callable[[Check], Exception | str], seed: s
     """The target keeps the rules that this check is about."""
     problem = answer(check)
     if isinstance(problem, Exception) and not isinstance(problem, CheckFailed):
-        raise problem
+        raise problem.__cause__ or problem  # where the code under test raised it: there a debugger is to stop
     told = "\n".join(problem.message) if isinstance(problem, CheckFailed) else problem
 
     assert not told, f"{check.title.en}\n{told}\n{check.hint.en}\n(--seed {seed})"

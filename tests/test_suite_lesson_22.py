@@ -30,7 +30,7 @@ def test_check(check: Check, request: pytest.FixtureRequest, tmp_path: Path):
     else:
         error = in_process(check, lesson_source("22", target), tmp_path / "work", seed)
         if error and not isinstance(error, CheckFailed):
-            raise error
+            raise error.__cause__ or error  # where the code under test raised it: there a debugger is to stop
         problem = error and "\n".join(error.message)
 
     assert not problem, f"{check.title.en}\n{problem}\n{check.hint.en}\n(--seed {seed})"
