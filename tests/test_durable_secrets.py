@@ -362,6 +362,10 @@ def test_a_planted_secret_is_found_at_any_depth(way, name):
 @example({"note": "--secret abc"})
 @example({"note": "eyJ密密密密密密密密.密密密密密密密密."})
 @example({"note": ["--password", "x"], "-password": "y"})
+@example({"note": ["-token", "abc"]})
+@example({"note": [["token", "abc"]]})
+@example({"note": {"token": "abc"}})
+@example({"note": {}, "more": {"token": "abc"}})
 def test_a_glance_clears_only_what_a_search_would_leave(data):
     """What is cleared at a glance, a whole search would give back unchanged."""
     with suppress(RefusedError):
