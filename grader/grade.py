@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, NoReturn
 
 from grader import tree
-from grader.bench import BENCHES, Bench
+from grader.bench import BENCHES
 from grader.channel import ChildLost
 from grader.intake import take
 from grader.lab import StudentError, is_students
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.intake import Handin, LeftOut
+    from grader.interface import Interface
     from grader.outcome import LessonOutcome
     from grader.settings import Settings
     from grader.spine import PipedSpineLab
@@ -62,26 +63,26 @@ def grade_handin(
     seed = seed or secrets.token_hex(8)
     rung = strongest_rung().name
     bench = BENCHES[handin.lesson]
-    lost = _not_to_be_run(handin, bench)
+    interface = bench.interface(handin.files)
+    lost = _not_to_be_run(handin, interface)
     if lost:
         findings = [Finding(check.id, "fail", lost.reason, _explain(lost)) for check in checks]
     else:
         try:
             with open_box(settings.limits_of(handin.lesson), bench.programs()) as box:
                 bench.lay_down(handin, box.code)
-                children = Children(box, handin.package, bench.host, bench.interface(handin.files))
+                children = Children(box, handin.package, bench.host, interface)
                 findings = asyncio.run(Run(children, seed, tell, bench.lab).all(checks))
         except OSError as error:  # no room for a box: the grader's fault, and nobody's mark
             findings = [_grader_error(check, error) for check in checks]
     return rung, conclude(handin.lesson, seed, checks, findings, settings)
 
 
-def _not_to_be_run(handin: Handin, bench: Bench) -> ChildLost | None:
+def _not_to_be_run(handin: Handin, interface: Interface) -> ChildLost | None:
     """Say why nothing of a submission is run: a file is missing, or its source lacks what is called."""
     if handin.problem:
         return ChildLost("missing-file", handin.problem)
-    problem = bench.interface(handin.files).problem
-    return ChildLost("import-error", problem, _AS_GIVEN) if problem else None
+    return ChildLost("import-error", interface.problem, _AS_GIVEN) if interface.problem else None
 
 
 _AS_GIVEN = Text(
@@ -108,23 +109,26 @@ class Run:
         self._folders = 0
 
     async def all(self, checks: Sequence[Check]) -> list[Finding]:
-        """Run the checks; a fault of the grader is tried once more, in a child of its own (G6)."""
-        findings = []
+        """Run the checks; a fault of the grader is tried once more, in a child of its own (G6).
+
+        Those with the file layer come last: two kinds of children would take two boxes, or turns.
+        """
+        findings: dict[str, Finding] = {}
         watching = asyncio.ensure_future(self._watch()) if self.children.box.mount is None else None
         try:
-            for check in checks:
+            for check in sorted(checks, key=lambda check: check.faults):
                 finding = await self.one(check)
                 if finding.status == "error":
                     self.children.close()
                     finding = await self.one(check)
-                findings.append(finding)
+                findings[check.id] = finding
                 if self._tell:
                     self._tell(check, finding)
         finally:
             self.children.close()
             if watching:
                 watching.cancel()
-        return findings
+        return [findings[check.id] for check in checks]
 
     async def one(self, check: Check) -> Finding:
         """Run one check in a fresh folder. A child that did something unexpected is not used again."""

@@ -78,9 +78,12 @@ class _Module:
     def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, ast.ClassDef | tuple[str | None, str]] = {}
         self.everything_of: list[str] = []
-        for node in ast.walk(tree):
+        self.set_later: set[str] = set()
+        for node in ast.walk(tree):  # once: it takes longer than everything else here
             if isinstance(node, ast.ClassDef):
                 self.names[node.name] = node
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                self.set_later.add(node.attr)
             elif isinstance(node, ast.ImportFrom):
                 self._import(node)
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
@@ -102,10 +105,7 @@ class _Sources:
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
         self._modules = {name: _Module(tree) for name, tree in trees.items()}
-        stored = [
-            node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.Attribute)
-        ]
-        self._set_later = {node.attr for node in stored if isinstance(node.ctx, ast.Store)}
+        self._set_later = set().union(*(module.set_later for module in self._modules.values()))
 
     def method(self, owner: str, name: str) -> ast.stmt | None:
         """Give what binds the method in a class or the classes that it stands on; None when nothing does."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Children:
     """The running children of one submission: one plain, one with the fault layer, each started when needed.
 
+    Where they are forks there is one at a time: checks of one kind are best run one after the other.
     `out_of_play` is set once nothing more can be learnt: the code does not load, cheated, or used up its time.
     """
 
@@ -41,7 +42,7 @@ class Children:
         self.out_of_play: ChildLost | None = None
         self._package = package
         self._running: dict[bool, Channel] = {}
-        self._nurseries: dict[bool, Nursery] = {}
+        self._nursery: Nursery | None = None
         self._ends_at = time.monotonic() + box.limits.submission_seconds
         self._timeouts = 0
 
@@ -84,8 +85,9 @@ class Children:
         """End every child."""
         for faults in (True, False):
             self.end(faults=faults)
-            if nursery := self._nurseries.pop(faults, None):
-                nursery.end()
+        if self._nursery:
+            self._nursery.end()
+            self._nursery = None
 
     def take_note(self, lost: ChildLost) -> None:
         """Remember how a child was lost: some ends are final for the whole submission."""
@@ -135,11 +137,11 @@ class Children:
         """Start a child: a fork where that is safe, which takes a tenth of the time of a new interpreter."""
         if self._host != rungs.HOST or not sandbox.can_fork(self.box):
             return sandbox.start(self.box, self._package, faults=faults, host=self._host)
-        nursery = self._nurseries.get(faults)
-        if nursery is None or nursery.is_over:
-            nursery = self._nurseries[faults] = sandbox.start_nursery(self.box, self._package, faults=faults)
+        self.end(faults=not faults)
+        if self._nursery is None or self._nursery.is_over:
+            self._nursery = sandbox.start_nursery(self.box, self._package)
         self.box.check_running()
-        return nursery.start()
+        return self._nursery.start(faults=faults)
 
 
 _NOT_RUN = Text("前面的测试超时太多，这一项没有运行", "not run: too many tests before it ran out of time")

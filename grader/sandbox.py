@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import json
+import marshal
 import os
 import signal
 import socket
@@ -150,12 +152,12 @@ class Nursery:
         self._process = process
         process.channel.settimeout(_KEEPER_SECONDS)
 
-    def start(self) -> ForkedChild:
-        """Fork one more child. Raises: OSError when the process is gone."""
+    def start(self, *, faults: bool) -> ForkedChild:
+        """Fork one more child; the one before has been ended. Raises: OSError when the process is gone."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                socket.send_fds(self._process.channel, [b"+"], [theirs.fileno()])
+                socket.send_fds(self._process.channel, [b"f" if faults else b"+"], [theirs.fileno()])
             except OSError:
                 ours.close()
                 raise
@@ -281,16 +283,40 @@ def can_fork(box: Box) -> bool:
     return box.rung.isolated
 
 
-def start_nursery(box: Box, package: str, *, faults: bool) -> Nursery:
+def start_nursery(box: Box, package: str) -> Nursery:
     """Start what the children of lesson 22 are forked from. Raises: as `start`."""
-    return Nursery(start(box, package, faults=faults, line="control"))
+    host, layer = _compiled(box, rungs.HOST), _compiled(box, rungs.FAULT_LAYER)
+    return Nursery(start(box, package, faults=True, host=host, layer=layer, line="control"))
 
 
-def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST, line: str = "channel") -> Child:
+def _compiled(box: Box, program: Path) -> Path:
+    """Lay a program of the grader's down beside the code, as byte code: each box would compile it anew."""
+    file = box.code / f"{program.stem}.pyc"
+    file.write_bytes(_byte_code(program))
+    file.chmod(0o644)  # whatever the umask
+    return file
+
+
+@functools.cache
+def _byte_code(program: Path) -> bytes:
+    """Give what a file of byte code holds that is never compared with its source (PEP 552)."""
+    code = compile(program.read_bytes(), str(program), "exec", dont_inherit=True, optimize=0)
+    return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code)
+
+
+def start(
+    box: Box,
+    package: str,
+    *,
+    faults: bool,
+    host: Path = rungs.HOST,
+    layer: Path = rungs.FAULT_LAYER,
+    line: str = "channel",
+) -> Child:
     """Start a host on the box's code; it says by itself when it is ready (`docs/grader-pipe.md`).
 
-    `line` is what the host takes its end of the socket for. Raises: OSError when the system cannot start one more
-    process, RunEnded after `end_all`.
+    `layer` is the file layer for a child with `faults`, `line` what the host takes its end of the socket for. Raises:
+    OSError when the system cannot start one more process, RunEnded after `end_all`.
     """
     box.check_running()
     ours, theirs = socket.socketpair()
@@ -298,7 +324,7 @@ def start(box: Box, package: str, *, faults: bool, host: Path = rungs.HOST, line
         line: theirs.fileno(),
         "code": str(box.code),
         "package": package,
-        "faults": str(rungs.FAULT_LAYER) if faults else None,
+        "faults": str(layer) if faults else None,
         "limits": box.limits.for_child(box.tasks),
     }
     try:

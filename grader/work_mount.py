@@ -10,13 +10,17 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
-from grader.rungs import LAUNCH, python_command
+from grader.rungs import HOST, interpreter
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _MAX_NAMES = 32_768  # each costs a kibibyte of memory that the size does not count
 _SECONDS = 20
+_START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); import kernel, mount; mount.main(kernel, sys.argv[1:])"
+)
+_MOUNT = ["-I", "-S", "-X", "utf8", "-c", _START]  # imported, not run: then its byte code is kept
 
 
 class WorkMount(NamedTuple):
@@ -64,7 +68,7 @@ def mount(folder: Path, mib: int, user: int | None, way: Way) -> WorkMount:
                 child_user,
                 "own" if way.own_users else "same",
             ]
-            command = [*python_command(), str(LAUNCH), "mount", *words]
+            command = [str(interpreter()), *_MOUNT, str(HOST.parent), *words]
             try:
                 done = subprocess.run(
                     command,

@@ -119,6 +119,27 @@ def test_a_child_that_kills_what_it_is_forked_from_is_a_crash_and_no_more():
         assert asyncio.run(run(box)) == ("crash", [])
 
 
+def test_both_kinds_of_children_are_forks_of_one_process_one_at_a_time():
+    """A child with the file layer in place takes the place of the plain one, and the layer is in no other."""
+    deed = "data = [os.getppid(), open.__module__]"
+
+    async def run(box):
+        children = Children(box, "lesson_22")
+        found, channels = [], []
+        for faults in (False, True, False):
+            lab = await lab_of(children, faults=faults)
+            found.append((await lab.store().append("a", None)).data)
+            channels.append(await children.get(faults=faults))
+        children.close()
+        return found, [channel.lost is not None for channel in channels[:2]]
+
+    with box_of(TELLS.format(deed=deed)) as box:
+        (plain, layered, again), lost = asyncio.run(run(box))
+    assert plain == again
+    assert (layered[0], layered[1] != plain[1]) == (plain[0], True)
+    assert lost == [True, True]
+
+
 def test_where_a_box_cannot_end_all_each_child_is_an_interpreter_of_its_own(monkeypatch):
     """Without a namespace and without a user of its own, killing all others would reach the grader."""
     monkeypatch.setattr(sandbox, "can_fork", lambda box: False)

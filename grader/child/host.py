@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import concurrent.futures.thread  # noqa: F401 - nobody here needs it: with the next two, it is ready in every fork
 import contextlib
+import dataclasses  # noqa: F401
 import gc
+import hashlib  # noqa: F401
 import importlib.util
 import json
 import os
@@ -288,25 +291,26 @@ _STILL_RUNNING = 999
 _NATURAL_END_SECONDS = 0.5
 
 
-def fork_when_asked(control: socket.socket) -> socket.socket:
-    """Fork a child for each `+` on the line, tell how it ended for `?`, and end everything but this process for `-`.
+def fork_when_asked(control: socket.socket) -> tuple[socket.socket, bool]:
+    """Fork a child for each `+` or `f` on the line, tell how it ended for `?`, and end all but this process for `-`.
 
-    Comes back in the children only, with their channel. No student's code runs here: what a child does to its memory is
-    lost with it. Other processes of its user may not look into this one; they may kill it, and everything ends with it.
+    Comes back in the children only, with their channel, and whether it was `f`: with the file layer. No student's code
+    runs here: what a child does to its memory is lost with it. Other processes of its user may not look into this one;
+    they may kill it, and everything ends with it.
     """
     keep_from_looks(kept=True)
     adopt_orphans(wanted=True)
     child, status = 0, None
     while True:
         word, lines, _, _ = socket.recv_fds(control, 1, 1)
-        if word == b"+":
+        if word in (b"+", b"f"):
             child, status = os.fork(), None
             if child == 0:
                 control.close()
                 keep_from_looks(kept=False)
                 adopt_orphans(wanted=False)
                 os.setsid()
-                return socket.socket(fileno=lines[0])
+                return socket.socket(fileno=lines[0]), word == b"f"
             os.close(lines[0])
         else:
             status = _naturally_ended(child) if word == b"?" else _end_everyone(child, status)
@@ -358,6 +362,7 @@ def _end_everyone(child: int, known: int | None) -> int:
 def main() -> None:
     """Be the child of a box, or what its children are forked from."""
     settings = json.loads(sys.argv.pop())
+    # Before any fork: what is imported after one could have been written by a student's code.
     faults = load("file_layer", Path(settings["faults"])) if settings["faults"] else None
     if "control" not in settings:
         live(socket.socket(fileno=settings["channel"]), settings, faults)
@@ -365,9 +370,9 @@ def main() -> None:
     # Compiled once for all forks, in the box's own folder for temporary files.
     sys.dont_write_bytecode, sys.pycache_prefix = False, f"{os.environ.get('TMPDIR', '/tmp')}/compiled"  # noqa: S108
     gc.freeze()  # a fork would copy what is only counted
-    channel = fork_when_asked(socket.socket(fileno=settings["control"]))
+    channel, with_layer = fork_when_asked(socket.socket(fileno=settings["control"]))
     try:
-        live(channel, settings, faults)
+        live(channel, settings, faults if with_layer else None)
     finally:
         os._exit(0)
 

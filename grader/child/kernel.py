@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
-from pathlib import Path
 
 NEW_MOUNTS, NEW_USERS, NEW_PROCESSES, NEW_NETWORK = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 NEW_NAMES, NEW_IPC = 0x04000000, 0x08000000
@@ -38,8 +37,7 @@ def keep_identity(user: int, group: int) -> None:
         ("uid_map", f"{user} {user} 1"),
         ("gid_map", f"{group} {group} 1"),
     ):
-        with Path(f"/proc/self/{name}").open("w", encoding="ascii") as file:
-            file.write(content)
+        _tell(f"/proc/self/{name}", content)
 
 
 def keep_mounts_here() -> None:
@@ -59,7 +57,7 @@ def keep_identities(numbers: list[int], kinds: int) -> None:
         os.read(done, 1)  # until we are in
         lines = "".join(f"{number} {number} 1\n" for number in dict.fromkeys(numbers))
         for name in ("uid_map", "gid_map"):
-            Path(f"/proc/{os.getppid()}/{name}").write_text(lines, encoding="ascii")
+            _tell(f"/proc/{os.getppid()}/{name}", lines)
         os._exit(0)
     enter_new(kinds)
     os.write(tell, b"!")
@@ -69,7 +67,12 @@ def keep_identities(numbers: list[int], kinds: int) -> None:
 
 def forbid_new_users() -> None:
     """Let nobody in this user namespace make another one, in which he would be root. Raises: OSError."""
-    Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
+    _tell("/proc/sys/user/max_user_namespaces", "0")
+
+
+def _tell(file: str, content: str) -> None:
+    with open(file, "w", encoding="ascii") as line:  # noqa: PTH123 - pathlib takes longer to import than this whole file
+        line.write(content)
 
 
 def mount(kind: str, place: str, flags: int, options: str = "") -> None:

@@ -1,12 +1,7 @@
 """What is done before a child's interpreter starts, by a process that no student's code ever runs in.
 
-    python -I -S -B launch.py mount CHANNEL FOLDER OPTIONS
     python -I -S -B launch.py enclose SETTINGS COMMAND...
     python -I -S -B launch.py keep COMMAND...
-
-`mount` gives one box a work folder of its own size: a file system in memory, in mounts that nobody else sees. It hands
-back the folder's root and the namespaces as open descriptors, and ends. As long as the grader keeps these, the mount is
-there; when it closes them, or dies, the kernel takes it away: nothing can be left mounted.
 
 `enclose` starts a child in namespaces of its own and with Landlock, where bubblewrap does not work. One process waits,
 and ends as the child did; the first of the new process namespace gathers orphans, and with it everything in there ends;
@@ -30,7 +25,6 @@ import importlib.util
 import json
 import os
 import signal
-import socket
 import stat
 import sys
 from pathlib import Path
@@ -57,30 +51,6 @@ def _sibling(name: str) -> ModuleType:
 
 
 kernel = _sibling("kernel")
-
-# --- a work folder of its own size ---
-
-
-def mount(channel: str, folder: str, options: str, user: str, users: str) -> None:
-    """Mount, and hand the descriptors over: folder, mounts, and users where there are any.
-
-    `user` is who the child will be, `users` whether it is put among users of its own. An ordinary grader may only mount
-    there; where root starts it, the child is kept from making such a namespace itself, in which it would be root.
-    """
-    new, group = kernel.NEW_USERS if users == "own" else 0, os.getegid()
-    if new and os.geteuid() == 0:
-        kernel.keep_identities([0, int(user)], kernel.NEW_MOUNTS | new)
-        kernel.forbid_new_users()
-    else:
-        kernel.enter_new(kernel.NEW_MOUNTS | new)
-        if new:
-            kernel.keep_identity(int(user), group)
-    kernel.keep_mounts_here()
-    kernel.mount("tmpfs", folder, kernel.NO_SUID | kernel.NO_DEVICES, options)
-    names = [folder, "/proc/self/ns/mnt", *(["/proc/self/ns/user"] if new else [])]
-    with socket.socket(fileno=int(channel)) as line:
-        socket.send_fds(line, [b"!"], [os.open(name, os.O_RDONLY) for name in names])
-
 
 # --- namespaces and Landlock ---
 
@@ -247,5 +217,5 @@ def code_of(status: int) -> int:
 
 
 if __name__ == "__main__":
-    verbs: dict[str, Callable[..., None]] = {"mount": mount, "enclose": enclose, "keep": keep}
+    verbs: dict[str, Callable[..., None]] = {"enclose": enclose, "keep": keep}
     verbs[sys.argv[1]](*sys.argv[2:])

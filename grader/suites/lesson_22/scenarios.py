@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import threading
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+@cache
 def source_of(scenario: Callable[..., Any]) -> str:
     """Give the text to send: the modules imported above, the shared functions, the scenario under its name."""
     imports = [f"import {name}" for name, value in globals().items() if isinstance(value, ModuleType)]
