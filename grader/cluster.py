@@ -12,6 +12,8 @@ import importlib.metadata
 import pickle
 from typing import TYPE_CHECKING, Any, Self
 
+from grader.rungs import strongest_rung
+from grader.sandbox import way_to_mount
 from grader.worker import STOP_SECONDS, grade_task
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class ClusterCrew:
                 f"--cluster {self._address}: {what}; give the address that the scheduler printed, "
                 "such as tcp://127.0.0.1:8786, and start workers for it"
             ) from None
+        self._client.run(get_ready, on_error="ignore")  # a worker that cannot will say so with its first task
         self._executor = self._client.get_executor(pure=False, retries=_RETRIES)
         return self
 
@@ -80,6 +83,12 @@ class ClusterCrew:
             f"--cluster {self._address}: the scheduler is gone; what was graded is recorded: "
             "start it again, then go on with --resume"
         )
+
+
+def get_ready() -> None:
+    """Find out on a worker what every grading needs to know: else its first submission pays for it."""
+    strongest_rung()
+    way_to_mount()
 
 
 def grade_bytes(task: bytes) -> bytes:
