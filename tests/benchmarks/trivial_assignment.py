@@ -64,7 +64,10 @@ def compare_graders(folder: Path, rounds: int, draw: Random) -> Iterator[Row]:
 
 def grade_ours() -> float:
     """Grade every submission in a box of its own; give seconds a submission."""
-    head = "class JsonlSessionStore: pass\nclass CorruptLogError(Exception): pass\n"
+    head = (
+        "class JsonlSessionStore:\n    def append(self, type, data): pass\n    def read(self): pass\n"
+        "class CorruptLogError(Exception): pass\n"
+    )
     handins = [
         Handin("22", {"__init__.py": (head + source).encode(), "session_store.py": b""}) for source in SOURCES
     ]
