@@ -166,7 +166,7 @@ class Run:
                 raise ChildLost(
                     "timeout", Text("整项测试没有按时结束", "the test as a whole did not end in time")
                 ) from None
-            return _sort_out(check, error)
+            return _sort_out(check, error, heard_freely=lab.heard_freely)
         if lost := lab.lost():
             raise lost
         return Finding(check.id, "pass")
@@ -187,8 +187,12 @@ class Run:
                 self.children.lose(self.children.full())
 
 
-def _sort_out(check: Check, error: Exception) -> Finding:
-    """Say whose fault an exception is: not implemented, wrong, out of memory, or the grader's own."""
+def _sort_out(check: Check, error: Exception, *, heard_freely: bool) -> Finding:
+    """Say whose fault an exception is: not implemented, wrong, out of memory, or the grader's own.
+
+    With `heard_freely` the check was told JSON of no fixed shape, which code that owns the line may answer as it likes:
+    what then does not fit is that code's doing, for on the solution, which every class run grades first, it does.
+    """
     chain = [error, *_contexts(error)]
     place = next((note for link in chain for note in getattr(link, "__notes__", ()) if note), "")
     if isinstance(error, NotImplementedError) and is_students(error):
@@ -197,8 +201,7 @@ def _sort_out(check: Check, error: Exception) -> Finding:
         return Finding(check.id, "fail", "memory", REASONS["memory"], place)
     if isinstance(error, CheckFailed):
         return Finding(check.id, "fail", "fail", error.message, place)
-    if isinstance(error, OddFileError | MissingFile):
-        text = _not_as_due(error)
+    if text := _not_as_due(error, heard_freely=heard_freely):
         message = Text(f"{_rules(check)}：{text.zh}", f"{_rules(check)}: {text.en}")
         return Finding(check.id, "fail", "fail", message, place)
     if is_students(error):
@@ -211,10 +214,20 @@ def _sort_out(check: Check, error: Exception) -> Finding:
     return _grader_error(check, error)
 
 
-def _not_as_due(error: OddFileError | MissingFile) -> Text:
+_MISSHAPEN = (TypeError, LookupError, AttributeError, ValueError, ArithmeticError, RecursionError)
+"""What judging an answer of another shape than is due may raise."""
+_ODD_ANSWER = Text(
+    "代码给出的回答不是应有的形状，无法判断",
+    "what the code answered has another shape than is due, and cannot be judged",
+)
+
+
+def _not_as_due(error: Exception, *, heard_freely: bool) -> Text | None:
     if isinstance(error, MissingFile):
         return Text("应有的文件不在", "a file that is due is not there")
-    return Text(str(error), str(error))
+    if isinstance(error, OddFileError):
+        return Text(str(error), str(error))
+    return _ODD_ANSWER if heard_freely and isinstance(error, _MISSHAPEN) and not is_students(error) else None
 
 
 def _contexts(error: BaseException) -> list[BaseException]:

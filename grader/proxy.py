@@ -161,7 +161,12 @@ def _load_failure(error: dict[str, Any]) -> ChildLost:
 
 
 class PipedLab:
-    """See `grader.lab.Lab`. `folder` is where the child sees it; the grader looks below its own end of `folder.parent`."""
+    """See `grader.lab.Lab`. `folder` is where the child sees it; the grader looks below its own end of `folder.parent`.
+
+    `heard_freely` says whether the child was asked for JSON of any shape: it can answer anything then.
+    """
+
+    heard_freely = False
 
     def __init__(
         self, children: Children, channel: Channel, folder: Path, draw: Random, *, faults: bool
@@ -218,6 +223,7 @@ class PipedLab:
 
     async def disarm(self) -> list[dict[str, Any]]:
         """Lift the faults and tell what was seen; that is the child's word."""
+        self.heard_freely = True
         seen: list[dict[str, Any]] = value_of(
             self._channel, await self._channel.ask(self._channel.new_id(), op="disarm"), list
         )
@@ -225,6 +231,7 @@ class PipedLab:
 
     async def scenario(self, source: str, given: Any = None) -> Any:
         """Run trusted source beside the student's code."""
+        self.heard_freely = True
         answer = self._channel.ask(
             self._channel.new_id(),
             self._children.box.limits.check_seconds,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader import tree
 from grader.channel import ChildLost, is_error
-from grader.lab import as_told, rebuild_error
+from grader.lab import StudentError, as_told, rebuild_error
 from grader.proxy import value_of
 from grader.suites.check import Text
 
@@ -199,7 +199,9 @@ def _bytes(content: bytes | str | dict[str, Any]) -> bytes:
 def _ran(reply: Any, *, may_die: bool) -> Ran:
     """Read how a process ended; its own words are parsed here, and may be anything."""
     told = _parsed(reply["told"]) or {}
-    error: Any = told.get("error")
+    error, log = told.get("error"), told.get("log", [])
+    if not isinstance(log, list):  # a process of the student's owns the descriptor that this came over
+        raise StudentError("TypeError", "the round told of its operations in another form")
     if reply["signal"] is not None and not may_die:
         number = reply["signal"]
         raise ChildLost("crash", Text(f"运行被信号 {number} 结束", f"the run was ended by signal {number}"))
@@ -210,7 +212,7 @@ def _ran(reply: Any, *, may_die: bool) -> Ran:
         as_told(_parsed(reply["out"])),
         rebuilt(error) if is_error(error) else None,
         as_told(told.get("value")),
-        [entry for entry in told.get("log", ()) if isinstance(entry, dict)],
+        [entry for entry in log if isinstance(entry, dict)],
     )
 
 
@@ -230,7 +232,9 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 class PipedSpineLab(SpineLab):
-    """The lab over the grader's pipe."""
+    """The lab over the grader's pipe. `heard_freely`: as in `grader.proxy.PipedLab`."""
+
+    heard_freely = False
 
     def __init__(
         self,
@@ -248,6 +252,7 @@ class PipedSpineLab(SpineLab):
         self._channel = channel
 
     async def _ask(self, op: str, seconds: float, **fields: Any) -> Any:
+        self.heard_freely = True
         reply = await self._channel.ask(self._channel.new_id(), seconds, op=op, **fields)
         return value_of(self._channel, reply, object)
 
