@@ -199,7 +199,8 @@ def _bytes(content: bytes | str | dict[str, Any]) -> bytes:
 def _ran(reply: Any, *, may_die: bool) -> Ran:
     """Read how a process ended; its own words are parsed here, and may be anything."""
     told = _parsed(reply["told"]) or {}
-    error, log = told.get("error"), told.get("log", [])
+    error: Any = told.get("error")
+    log: Any = told.get("log", [])
     if not isinstance(log, list):  # a process of the student's owns the descriptor that this came over
         raise StudentError("TypeError", "the round told of its operations in another form")
     if reply["signal"] is not None and not may_die:

@@ -374,6 +374,7 @@ def main() -> None:
     def in_fork() -> None:
         os.close(settings["channel"])
         host.keep_from_looks(kept=False)
+        host.look_into_nobody()
 
     host.keep_from_looks(kept=True)  # else a fork, of the same user, would take the line out of this process
     spine = SpineHost(Path.cwd(), Path(settings["code"]), layer, in_fork)
