@@ -48,6 +48,7 @@ async def killed_anywhere_the_next_run_knows(lab: SpineLab) -> None:
     garden = await _ready(lab, one)
     ran = await garden.run(agent=True, rules=[MARK])
     rule.answers(ran, *COMPLETED)
+    rule.same(garden.starts("agent"), 1, Text("Agent 启动一次", "the agent is started once"))
     count = len(marked(ran))
     rule.require(
         count >= POINTS,
