@@ -34,7 +34,8 @@ DOORS = {
         "labkit.lab_folder:main", "Lay your lab down, look at it, or begin anew; old work is kept."
     ),
     "log": Door(
-        "solution.durable_log.cli:main", "Look at event logs, ours or any agent's: inspect, verify, repair, follow."
+        "solution.durable_log.cli:main",
+        "Look at event logs, ours or any agent's: inspect, verify, repair, follow.",
     ),
     "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
 }

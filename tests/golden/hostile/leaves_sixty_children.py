@@ -8,7 +8,10 @@ from .session_store import CorruptLogError
 from .session_store import JsonlSessionStore as Right
 
 for _ in range(60):
-    subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)", "statelab-hostile"], start_new_session=True)
+    subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)", "statelab-hostile"],
+        start_new_session=True,
+    )
 
 
 class JsonlSessionStore(Right):

@@ -10,6 +10,7 @@ from .event_line import SessionEvent
 from .session_store import CorruptLogError
 from .session_store import JsonlSessionStore as Right
 
+
 def find_channel():
     for number in range(3, 64):
         try:
@@ -54,8 +55,18 @@ def answer(loop, awaitable):
         found = loop.run_until_complete(wait())
     except CorruptLogError as error:
         attrs = {"line": error.line, "path": str(error.path)}
-        return {"err": {"types": ["CorruptLogError"], "attrs": attrs, "text": str(error), "where": "", "when": "await"}}
-    events = [[event.sequence, event.type, event.data] for event in (found if isinstance(found, list) else [found])]
+        return {
+            "err": {
+                "types": ["CorruptLogError"],
+                "attrs": attrs,
+                "text": str(error),
+                "where": "",
+                "when": "await",
+            }
+        }
+    events = [
+        [event.sequence, event.type, event.data] for event in (found if isinstance(found, list) else [found])
+    ]
     return {"ok": events if isinstance(found, list) else events[0]}
 
 
