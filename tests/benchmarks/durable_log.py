@@ -137,7 +137,7 @@ def compare_reads(folder: Path, data: list[dict[str, Any]], rounds: int, draw: R
     """Read one log with and without its chain against a loop of the standard library, and msgspec alone."""
     place = fresh(folder)
     append_concurrently(place, data, _CALLERS, "os")
-    path = next((place / "tea").glob("*.jsonl"))
+    path = min((place / "tea").glob("*.jsonl"))  # a long log has more than one segment
     decode = msgspec.json.Decoder(Event).decode
     ways: dict[str, Callable[[], list[Event]]] = {
         "stdlib": lambda: _read_stdlib(path),
