@@ -53,7 +53,7 @@ def test_every_byte_of_the_crash_proof_has_a_verdict():
 @pytest.mark.parametrize("language", words.LANGUAGES)
 def test_a_table_speaks_the_learners_language(language, monkeypatch):
     """Names of rows and columns come from the catalogue; a truth value is a sign."""
-    monkeypatch.setenv("LAB_LANG", language)
+    monkeypatch.setattr(words, "_chosen", [language])
     html = Table({"fsync": {"killed": 20, "chain-holds": True}})._repr_html_()
 
     assert ("逐个同步" in html, "one by one" in html) == (language == "zh", language == "en")

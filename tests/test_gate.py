@@ -24,9 +24,9 @@ def run(*arguments: str):
 def test_every_mutant_is_stopped_by_its_own_check():
     """All eleven are failed by the check meant for each, and the JSON says which others failed them too."""
     done = run("--json")
+    assert done.exit_code == 0, (done.exception, done.output)
     report = json.loads(done.stdout)
 
-    assert done.exit_code == 0, done.stdout
     assert [one["id"] for one in report["mutants"]] == [mutant.id for mutant in MUTANTS]
     assert len(report["mutants"]) == 11
     assert all(one["caught"] and one["caught_by"] in one["failed"] for one in report["mutants"])

@@ -155,7 +155,7 @@ class JsonlSessionStore(Plain):
 
 def test_all_boxes_are_ended_at_once():
     """Whoever waits for a child hears at once that the run was ended, and no box starts another."""
-    ends, waiting = [], []
+    ends, waiting, threads = [], [], []
 
     def run(started):
         try:
@@ -165,13 +165,13 @@ def test_all_boxes_are_ended_at_once():
 
     for _ in range(2):
         waiting.append(threading.Event())
-        threading.Thread(target=run, args=(waiting[-1],), daemon=True).start()
+        threads.append(threading.Thread(target=run, args=(waiting[-1],), daemon=True))
+        threads[-1].start()
     for started in waiting:
         assert started.wait(60)
     sandbox.end_all()
-    for thread in threading.enumerate():
-        if thread.daemon and thread is not threading.current_thread():
-            thread.join(60)
+    for thread in threads:
+        thread.join(60)
     assert len(ends) == 2
 
 
