@@ -8,6 +8,7 @@ A number is given to another process some day; together with the moment its owne
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -46,7 +47,7 @@ def remove(root: Path) -> None:
     """Remove a folder, whatever a student's code did to it. Processes of a killed child may write for a moment still."""
     for _ in range(_TRIES):
         try:
-            shutil.rmtree(root, onerror=_open_up_and_retry)
+            shutil.rmtree(root, onerror=functools.partial(_open_up_and_retry, root))
         except RecursionError:  # folders in folders without an end: rm does not mind
             subprocess.run(["rm", "-rf", "--", root], capture_output=True, check=False)
         if not root.exists():
@@ -73,11 +74,16 @@ def _started(pid: int) -> int:
     return int(stat.rpartition(")")[2].split()[19])
 
 
-def _open_up_and_retry(remove: Callable[[str], Any], path: str, _error: Any) -> None:
-    """Forgive a folder that the student's code closed to everyone; what still cannot go stays behind."""
+def _open_up_and_retry(root: Path, remove: Callable[[str], Any], path: str, _error: Any) -> None:
+    """Forgive a folder that the student's code closed to everyone; what still cannot go stays behind.
+
+    What stands above `root` is everybody's, and is left as it is.
+    """
     with contextlib.suppress(OSError):
-        Path(path).parent.chmod(0o700)
-        Path(path).chmod(0o700)
+        if Path(path) != root:
+            Path(path).parent.chmod(0o700)
+        if not Path(path).is_symlink():
+            Path(path).chmod(0o700)
         if remove in (os.open, os.scandir, os.listdir, os.lstat):
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -306,3 +306,22 @@ def test_a_work_folder_of_its_own_size_is_in_no_list_of_mounts():
         tree.plant(box.work, "seen", b"")
         assert list(box.place.work.iterdir()) == []
         assert [path.name for path in box.work.iterdir()] == ["seen"]
+
+
+def test_removing_a_folder_leaves_what_is_above_it(tmp_path, monkeypatch):
+    """A folder that will not go, because something still writes there, costs the folder around it nothing."""
+    tmp_path.chmod(0o755)
+    box = tmp_path / "box"
+    box.mkdir()
+    monkeypatch.setattr(temporary, "_TRIES", 2)
+    real = os.rmdir
+
+    def refuses(path, *rest, **options):
+        if str(path) in (str(box), box.name):
+            raise OSError(39, "Directory not empty")
+        real(path, *rest, **options)
+
+    monkeypatch.setattr(os, "rmdir", refuses)
+    temporary.remove(box)
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
