@@ -395,7 +395,7 @@ def test_a_prediction_is_remembered_and_compared() -> None:
 def test_the_zoo_shows_every_log(tmp_path: Path) -> None:
     """Each log of the zoo can be turned to; the solution agrees on all of them, and none is changed."""
     folder = workspace.kit_root() / "assets" / "corruption-zoo"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     async def run() -> list[str]:
         zoo = widgets.zoo("solution")
@@ -407,7 +407,7 @@ def test_the_zoo_shows_every_log(tmp_path: Path) -> None:
         return odd
 
     assert asyncio.run(run()) == []
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     with pytest.raises(LookupError, match=r"no log 'none\.jsonl'"):
         asyncio.run(_turn_to("none.jsonl"))
 
