@@ -146,7 +146,7 @@ def ended(case: str, names: dict[str, str]) -> Ended:
     settings = load_settings()
     if case in NEVER_ANSWER:
         settings = replace(settings, limits=replace(settings.limits, call_seconds=0.5, start_seconds=2))
-    known, before = residue.children(), residue.descriptors()
+    known, before = residue.here(), residue.descriptors()
     with tempfile.TemporaryDirectory() as folder:
         handin = take(hand_in(case, Path(folder), names), "22")
         _, outcome = grade_handin(handin, load_suite("22").required, settings)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 MARK = "statelab-hostile"
 """Stands in the name of everything that a hostile submission leaves outside, so that it is known as theirs."""
@@ -24,8 +25,21 @@ _SECONDS = 10
 _PLACES = ("/dev", "/dev/shm", "/var/tmp", tempfile.gettempdir(), str(Path.home()))
 
 
-def left(known: frozenset[int] = frozenset()) -> list[str]:
-    """Say in one word each what is left, waiting for what is just ending. `known` are our children from before."""
+class Known(NamedTuple):
+    """What was there before a case ran, and so is not what it left: our children, our folders."""
+
+    processes: frozenset[int] = frozenset()
+    files: frozenset[str] = frozenset()
+
+
+def here() -> Known:
+    """List the processes that stem from this one, and the files of its own, such as the labs built once a run."""
+    ours = frozenset(pid for pid, parents in _families().items() if os.getpid() in parents)
+    return Known(ours, frozenset(_files(Known())))
+
+
+def left(known: Known) -> list[str]:
+    """Say in one word each what is left, waiting for what is just ending."""
     until = time.monotonic() + _SECONDS
     pause = threading.Event()
     while (found := _found(known)) and time.monotonic() < until:
@@ -33,18 +47,13 @@ def left(known: frozenset[int] = frozenset()) -> list[str]:
     return found
 
 
-def clear(known: frozenset[int]) -> None:
+def clear(known: Known) -> None:
     """Remove and end what was found: where a case is not contained, the next one starts without it."""
-    for path in _files():
+    for path in _files(known):
         shutil.rmtree(path) if Path(path).is_dir() else Path(path).unlink()
     for pid in _processes(known):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
-
-
-def children() -> frozenset[int]:
-    """List the processes that stem from this one."""
-    return frozenset(pid for pid, parents in _families().items() if os.getpid() in parents)
 
 
 def descriptors() -> int:
@@ -52,12 +61,12 @@ def descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-def _found(known: frozenset[int]) -> list[str]:
-    kinds = {"process": _processes(known), "file": _files(), "mount": _mounts(), "socket": _sockets()}
+def _found(known: Known) -> list[str]:
+    kinds = {"process": _processes(known), "file": _files(known), "mount": _mounts(), "socket": _sockets()}
     return [kind for kind, names in kinds.items() if names]
 
 
-def _processes(known: frozenset[int]) -> list[str]:
+def _processes(known: Known) -> list[str]:
     """List processes of ours, of a box's user, or with the mark in their environment, folder or command."""
     found = []
     for pid, parents in _families().items():
@@ -65,7 +74,7 @@ def _processes(known: frozenset[int]) -> list[str]:
         with contextlib.suppress(OSError):
             if "\nState:\tZ" in (place / "status").read_text():
                 continue
-            ours = os.getpid() in parents and pid not in known
+            ours = os.getpid() in parents and pid not in known.processes
             if ours or place.stat().st_uid in box_users or _is_marked(place):
                 found.append(str(pid))
     return found
@@ -93,12 +102,13 @@ def _line(pid: int, parent: dict[int, int]) -> Iterator[int]:
         yield pid
 
 
-def _files() -> list[str]:
+def _files(known: Known) -> list[str]:
     found: list[Path] = []
     for place in {*_PLACES, str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "solution")}:
         with contextlib.suppress(OSError):
             found += Path(place).glob(f"{MARK}*")
-    return [str(path) for path in (*found, *Path(tempfile.gettempdir()).glob(f"statelab-{os.getpid()}-*"))]
+    found += Path(tempfile.gettempdir()).glob(f"statelab-{os.getpid()}-*")
+    return [str(path) for path in found if str(path) not in known.files]
 
 
 def _mounts() -> list[str]:

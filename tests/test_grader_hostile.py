@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import rungs
+from grader import rungs, temporary
 from tests import hostile, residue
 from tests.hostile import CASES, KINDS, contained, ended, goldens, kind
 
@@ -87,6 +87,16 @@ def test_the_table_of_the_documentation_is_that_of_the_goldens():
 # --- what the residue check can see ---
 
 
+def test_what_was_there_before_a_case_stays(reachable):
+    """The labs of lesson 04 are built once for all tests: a case neither leaves them nor takes them away."""
+    root = temporary.make()
+    try:
+        assert ended("imports_the_solution", reachable)["left"] == []
+        assert root.exists()
+    finally:
+        temporary.remove(root)
+
+
 def leave_process(stack):
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     stack.append(lambda: (process.kill(), process.wait()))
@@ -110,7 +120,7 @@ def leave_socket(stack):
 def test_what_is_left_is_seen(leave, word, monkeypatch):
     """The check that nothing is left would say so if it were."""
     monkeypatch.setattr(residue, "_SECONDS", 0)
-    known, undo = residue.children(), []
+    known, undo = residue.here(), []
     leave(undo)
     try:
         assert residue.left(known) == [word]
