@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import os
 import tomllib
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit import workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LANGUAGES = ("zh", "en")
 
@@ -34,6 +39,17 @@ def use(language: str) -> None:
     if language not in LANGUAGES:
         raise ValueError(f"language: {language!r} is not one of {', '.join(LANGUAGES)}; choose one of these")
     _chosen[:] = [language]
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Show everything made in this block in one language. Raises: ValueError for a language that nobody wrote."""
+    before = _chosen[:]
+    use(language)
+    try:
+        yield
+    finally:
+        _chosen[:] = before
 
 
 def language() -> str:

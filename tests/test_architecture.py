@@ -37,7 +37,9 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.owned_child": (),
     "labkit.faults": ("labkit.faults", "issue_garden"),
     "labkit.naive": ("labkit.naive", "solution.lesson_22", "issue_garden"),
-    "labkit.views": ("labkit.views", "labkit.words", "labkit.workspace", "solution.lesson_22"),
+    "labkit.views": (
+        *("labkit.views", "labkit.words", "labkit.workspace", "labkit.faults.crash", "solution.lesson_22"),
+    ),
     "labkit.actions": (
         "labkit.workspace",
         "labkit.faults",
