@@ -57,11 +57,9 @@ def test_every_log_of_the_zoo_gets_its_verdict(name):
     for format_ in (None, "lesson"):
         report = look(ZOO / name, format_=format_)
 
-        assert (report.verdict, report.events, report.line) == (
-            wanted["kind"],
-            wanted["events"],
-            wanted["line"],
-        )
+        # The zoo names the line of an error; the report also says on which line a torn tail lies.
+        line = wanted["events"] + 1 if wanted["kind"] == "torn" else wanted["line"]
+        assert (report.verdict, report.events, report.line) == (wanted["kind"], wanted["events"], line)
         assert (report.good_bytes, report.torn_bytes) == (wanted["good_bytes"], wanted["torn_bytes"])
         assert bool(report.counts.get("missing-newline")) == wanted["missing_newline"]
 
@@ -215,7 +213,7 @@ def test_findings_are_bounded_and_the_first_damage_is_kept():
 
     assert examined.counts["duplicate"] == 1499
     assert examined.verdict == "corrupt"
-    assert examined.first_fault.line == 1501
+    assert examined.first_bad.line == 1501
     assert len(examined.findings) == 1001
 
 

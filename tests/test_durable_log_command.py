@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import json
@@ -19,7 +20,7 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solution.durable_log import DurableLog, Limits
+from solution.durable_log import CorruptLogError, DurableLog, Limits, Scan
 from solution.durable_log.cli import main
 from solution.durable_log.inspection import Entry, Show, inspect
 from solution.durable_log.log_screen import Screen
@@ -95,7 +96,12 @@ def test_json_is_the_read_report_with_findings():
     result = run("inspect", ZOO / "torn-record.jsonl", ZOO / "gap.jsonl", "--json")
     torn, gap = (json.loads(line) for line in result.output.splitlines())
 
-    assert (torn["verdict"], torn["events"], torn["torn_bytes"], torn["line"]) == ("torn", 1, 5, None)
+    assert (torn["verdict"], torn["events"], torn["torn_bytes"]) == ("torn", 1, 5)
+    assert (torn["line"], torn["offset"], torn["reason"]) == (
+        2,
+        94,
+        "torn tail: the last 5 bytes are an unfinished record",
+    )
     assert torn["findings"][0] | {"other": 0, "due": 0} == {
         "kind": "torn-tail",
         "line": 2,
@@ -182,6 +188,30 @@ def test_a_bad_line_of_a_session_is_explained(folder):
 
     assert [(one["kind"], one["line"]) for one in report["findings"]] == [("fragment-and-record", 2)]
     assert (report["verdict"], report["events"]) == ("corrupt", 1)
+
+
+@pytest.mark.parametrize("damage", ["sound", "torn", "not-ended", "corrupt"])
+def test_every_tool_gives_the_one_read_report(folder, damage):
+    """Reader, session verifier, inspector and repairer agree in each of the report's fields (E10, C22-53)."""
+    raw = segment(folder).read_bytes()
+    changed = {
+        "torn": raw + raw[:9],
+        "not-ended": raw[:-1],
+        "corrupt": raw.replace(b'"number":2', b'"number":7'),
+    }
+    segment(folder).write_bytes(changed.get(damage, raw))
+    scan = Scan(segment(folder))
+    with contextlib.suppress(CorruptLogError):
+        list(scan)
+    expected = json.loads(msgspec.json.encode(scan.report))
+
+    told = [json.loads(run(tool, folder, "--json").output) for tool in ("inspect", "verify")]
+    told.append(json.loads(run("inspect", segment(folder), "--json").output))
+    repairer = json.loads(run("repair", folder, "--json").output)
+    told.append(repairer.get("report", repairer))
+
+    assert [{name: report[name] for name in expected} for report in told] == [expected] * 4
+    assert (expected["line"] is None) == (damage in ("sound", "not-ended"))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -51,7 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     last_sequence  the number of the last of them; 0 for none
     good_bytes     offset behind the last of them, in bytes from the start of the file that `file` names
     torn_bytes     bytes of the torn tail
-    line, offset   1-based physical line and byte offset of the bad place, in `file`; None when nothing is bad
+    line, offset   1-based physical line and byte offset of the bad place, the torn tail included, in `file`; else None
     reason         what is wrong there, in words without a byte of the data
     log_hash       `event_hash` of the last valid event, GENESIS for none: two logs with equal hash are equal
     schema_version the newest record version that was met, 0 for none

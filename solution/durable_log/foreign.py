@@ -164,7 +164,7 @@ class Examination:
     findings    in the order of their lines, at most MOST_FINDINGS; `counts` has how many of each kind there are
     records_read, events, good_bytes   records in the file; those before the first fault, and the offset behind them
     torn_bytes  bytes of the torn tail
-    first_fault the first finding that makes the file corrupt
+    first_bad   the first finding that makes the file corrupt, else the one of its torn tail
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -173,6 +173,7 @@ class Examination:
         self.counts: Counter[str] = Counter()
         self.records_read = self.events = self.good_bytes = self.torn_bytes = self.size = self.lines = 0
         self.first_fault_at: int | None = None
+        self._torn_tail: Finding | None = None
         self._seen: dict[int, int] = {}
         self._seen_earlier: dict[int, int] = {}
         self._shape: Format | None = None
@@ -182,9 +183,9 @@ class Examination:
         self._fragments: list[_Fragment] = []
 
     @property
-    def first_fault(self) -> Finding | None:
-        """Give the first finding that makes the file corrupt."""
-        return None if self.first_fault_at is None else self.findings[self.first_fault_at]
+    def first_bad(self) -> Finding | None:
+        """Give the first finding that makes the file corrupt, or of a file that is only torn, that of its tail."""
+        return self._torn_tail if self.first_fault_at is None else self.findings[self.first_fault_at]
 
     @property
     def verdict(self) -> Literal["sound", "torn", "corrupt"]:
@@ -435,6 +436,8 @@ class Examination:
         """Put a finding on the list; return its place there, or None when the list is full."""
         self.counts[finding.kind] += 1
         fault = finding.weight == "corrupt"
+        if finding.weight == "torn":
+            self._torn_tail = finding  # kept beside the list, which may be full
         if len(self.findings) >= MOST_FINDINGS and not (fault and self.first_fault_at is None):
             return None
         self.findings.append(finding)

@@ -156,18 +156,17 @@ def _examine(source: Source, format_: Format, show: Show, max_line_bytes: int) -
         examined.add(Finding("gzip", examined.lines + 1, examined.size))
     elif source.grew:
         examined.add(Finding("growing", examined.lines, examined.size))
-    fault = examined.first_fault
-    torn = 0 if fault else examined.torn_bytes
+    bad, torn = examined.first_bad, examined.verdict == "torn"
     return LogReport(
         verdict=examined.verdict,
         file=source.title,
         events=examined.events,
         last_sequence=examined.events if format_ == "lesson" else 0,
         good_bytes=examined.good_bytes,
-        torn_bytes=torn,
-        line=fault.line if fault else None,
-        offset=fault.offset if fault else None,
-        reason=describe(fault, "en") if fault else "",
+        torn_bytes=examined.torn_bytes if torn else 0,
+        line=bad.line if bad else None,
+        offset=bad.offset if bad else None,
+        reason=describe(bad, "en") if bad else "",
         format=format_,
         records=examined.records_read,
         size=examined.size,
@@ -296,10 +295,8 @@ def _explained(report: Report, max_line_bytes: int = MAX_LINE_BYTES) -> LogRepor
 def _report(
     report: Report, findings: Iterable[Finding], *, size: int, records: int | None = None
 ) -> LogReport:
-    """Make a log's own report one of this command: a torn tail is no bad place here, but a finding."""
+    """Make a log's own report one of this command: the same fields with the same values, and what was found."""
     plain: dict[str, Any] = {name: getattr(report, name) for name in Report.__struct_fields__}
-    if report.verdict == "torn":
-        plain |= {"line": None, "offset": None, "reason": ""}
     found = list(findings)
     return LogReport(
         **plain | {"file": printable(report.file)},
