@@ -4,16 +4,20 @@ from labkit.experiments.homework.comparing import four_stores, growth
 from labkit.experiments.homework.crash_proof import cut_and_flip
 from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
+from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
 
 __all__ = [
     "alter_history",
+    "big_content",
+    "clock_turned_back",
     "cut_and_flip",
     "forge_history",
     "four_stores",
     "growth",
     "inspect_with_secrets",
+    "other_versions",
     "price_of_a_sync",
     "survivors",
     "where_files_are",

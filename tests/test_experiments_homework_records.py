@@ -1,0 +1,40 @@
+"""The homework's experiments on what a record carries and who may write: real files, read back, with their words."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from labkit import words
+from labkit.experiments import homework
+from labkit.experiments.homework.tables import Table
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch) -> Path:
+    """The experiments leave their files in a state folder of the test's own."""
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    return tmp_path / "state" / "22-homework"
+
+
+def unknown_words(table: Table, names: tuple[str, ...] = ()) -> set[str]:
+    """Rows and columns of a table that the catalogue does not have, but for those that are names."""
+    used = {*table.rows, *(column for row in table.rows.values() for column in row)}
+    return {word for word in used if f"homework.{word}" not in words.catalogue()} - {*names}
+
+
+# --- What a record carries ---
+
+
+def test_one_version_too_new_is_refused_like_a_hundred():
+    """The reader's own version is read; the next one is refused by both numbers, and no byte has changed."""
+    seen = asyncio.run(homework.other_versions(newer=2))
+    refused = asyncio.run(homework.other_versions(newer=3))["newer"]
+
+    assert (seen["newer"]["read-v"], seen["newer"]["read-amount"]) == (2, 30)
+    assert (refused["stored-v"], refused["read-v"], refused["unchanged"]) == (3, "refused-word", True)
+    assert "of version 3" in refused["said"]
+    assert "versions up to 2" in refused["said"]
+    assert unknown_words(seen) == set()
