@@ -38,3 +38,14 @@ def test_one_version_too_new_is_refused_like_a_hundred():
     assert "of version 3" in refused["said"]
     assert "versions up to 2" in refused["said"]
     assert unknown_words(seen) == set()
+
+
+def test_what_is_too_big_leaves_nothing_and_its_reference_fits():
+    """Over the limit nothing is stored, in the log or beside it; below it, no reference is needed."""
+    seen = asyncio.run(homework.big_content(kilobytes=1100))
+    small = asyncio.run(homework.big_content(kilobytes=1))["directly"]
+
+    assert tuple(seen["directly"].values())[:4] == ("LimitError", 0, 0, 0)
+    assert (seen["once-more"]["answer"], seen["once-more"]["blob-bytes"]) == (2, 1_100_000)
+    assert (small["answer"], small["blob-files"]) == (1, 0)
+    assert unknown_words(seen) == set()
