@@ -71,7 +71,7 @@ def _object(path: Path) -> dict[str, Any] | None:
     """Give the JSON object of a file, None when it holds none: cut, empty, zeros."""
     try:
         value = json.loads(path.read_bytes().decode("utf-8"))
-    except ValueError:
+    except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -24,7 +24,7 @@ _IGNORED = ".loop"
 _REPORT = b"TAP version 13\n1..2\n# tests 2\n# suites 0\n# pass %d\n# fail %d\n# cancelled 0\n# skipped 0\n# todo 0\n"
 
 
-class UnansweredError(Exception):
+class UnansweredError(LookupError):
     """The runner asked a program for something that nothing stands in for."""
 
 
@@ -142,4 +142,5 @@ def _blob(content: bytes) -> str:
 
 def _unified(path: str, before: bytes, after: bytes) -> Iterator[str]:
     old, new = (text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, after))
-    return difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
+    for line in difflib.unified_diff(old, new, f"a/{path}", f"b/{path}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
