@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from pathlib import Path
 
 import pytest
 
 from labkit import words
 from labkit.experiments import homework
+from labkit.experiments.homework import privacy
 from labkit.experiments.homework.tables import Table
 
 
@@ -49,3 +51,25 @@ def test_what_is_too_big_leaves_nothing_and_its_reference_fits():
     assert (seen["once-more"]["answer"], seen["once-more"]["blob-bytes"]) == (2, 1_100_000)
     assert (small["answer"], small["blob-files"]) == (1, 0)
     assert unknown_words(seen) == set()
+
+
+def test_no_form_of_a_secret_is_on_disk_unless_it_was_kept():
+    """Every byte is searched; what looks like any other word is found under each policy, and said to be."""
+    seen = asyncio.run(homework.search_for_secrets(remark="芝麻开门"))
+
+    assert seen.column("secrets-found") == [5, 1, 1]
+    assert seen.column("stored") == [5, 5, 1]
+    assert unknown_words(seen) == set()
+
+
+@pytest.mark.parametrize("form", ["plain", "hex", "base64", "escaped", "name"])
+def test_the_search_knows_a_secret_in_disguise(tmp_path, form):
+    """As text, as hex, as base64, as JSON escapes it, and as a file's name."""
+    secret = "sésame"
+    raw = secret.encode()
+    content = {"hex": raw.hex().encode(), "base64": base64.b64encode(raw), "escaped": b"s\\u00e9same"}
+    name = secret if form == "name" else "log"
+    (tmp_path / name).write_bytes(b"before " + content.get(form, raw if form == "plain" else b""))
+
+    assert privacy._is_in(tmp_path, secret)
+    assert not privacy._is_in(tmp_path, "another")

@@ -4,6 +4,7 @@ from labkit.experiments.homework.comparing import four_stores, growth
 from labkit.experiments.homework.crash_proof import cut_and_flip
 from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
+from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
@@ -17,8 +18,10 @@ __all__ = [
     "four_stores",
     "growth",
     "inspect_with_secrets",
+    "modes_under_umask",
     "other_versions",
     "price_of_a_sync",
+    "search_for_secrets",
     "survivors",
     "where_files_are",
 ]
