@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,17 @@ def test_the_search_knows_a_secret_in_disguise(tmp_path, form):
 
     assert privacy._is_in(tmp_path, secret)
     assert not privacy._is_in(tmp_path, "another")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_no_umask_opens_a_session(state):
+    """Under umask 0 an ordinary log is open to all; of a session, every kind of file is there and none is."""
+    seen = homework.modes_under_umask(0)
+
+    assert seen.ordinary.column("mode") == ["0777", "0666"]
+    assert set(seen.private.column("others-read")) == {False}
+    kinds = {*(path.suffix for path in (state / "modes" / "private").rglob("*")), *seen.private.rows}
+    assert {".gz", ".index", ".jsonl", ".json", "build/lock", "build/blobs", "build/checkpoints"} <= kinds
+    assert {"build/repairs.jsonl", "backup/manifest.json"} <= kinds
+    assert list((state / "modes" / "private" / "build").glob("*.torn-*"))
+    assert unknown_words(Table({"x": seen.private["build/lock"]}), ("x",)) == set()
