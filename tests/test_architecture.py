@@ -35,6 +35,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.watch": (),
     "labkit.child_guard": (),
     "labkit.owned_child": (),
+    "labkit.faults.crash.command": ("labkit.faults", "labkit.views", "labkit.words", "labkit.workspace"),
+    "labkit.faults.crash": (
+        *("labkit.faults", "labkit.naive", "labkit.workspace", "issue_garden"),
+        *("solution.lesson_22", "solution.durable_log"),
+    ),
     "labkit.faults": ("labkit.faults", "issue_garden"),
     "labkit.naive": ("labkit.naive", "solution.lesson_22", "issue_garden"),
     "labkit.views": (
@@ -50,10 +55,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.lab_actions": (
         *("labkit.workspace", "labkit.faults", "labkit.lab_folder", "labkit.node", "labkit.owned_child"),
     ),
+    "labkit.crash_actions": ("labkit.workspace", "labkit.faults", "labkit.owned_child"),
+    "labkit.crash_child": ("labkit.crash_actions", "labkit.faults"),
     "labkit.widgets": (
         *(
             "labkit.widgets",
             "labkit.actions",
+            "labkit.crash_actions",
             "labkit.lab_actions",
             "labkit.owned_child",
             "labkit.views",

@@ -1,0 +1,12 @@
+"""`durable_log` at the level `group`, appends that come together share a sync: survives power loss."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from labkit.faults.crash.promises import LOG
+from labkit.faults.crash.scenarios import durable_log
+
+PROMISES = LOG
+work = partial(durable_log.work, level="group")
+recover = partial(durable_log.recover, level="group")

@@ -1,0 +1,94 @@
+"""The promises of the crash lab, each by itself: what keeps it, and what breaks it and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from labkit.faults.crash import promises
+from labkit.faults.crash.promises import LOG, STATE_FILE, Facts
+from labkit.faults.crash.scenarios import STORES, scenario_path
+
+FOUR = Facts(attempted=(1, 2, 3, 4), acknowledged=(1, 2))
+NOTHING = Facts((), ())
+
+
+def log(*read: object, after: list[Any] | None = None, **other: Any) -> dict[str, Any]:
+    return {"read": list(read), "after": [*read, "after-crash"] if after is None else after, **other}
+
+
+@pytest.mark.parametrize("read", [(1, 2), (1, 2, 3), (1, 2, 3, 4)])
+def test_a_log_that_has_all_that_was_said_keeps_every_promise(read: tuple[int, ...]) -> None:
+    """What was acknowledged, and any beginning of what was under way."""
+    assert promises.broken(LOG, FOUR, log(*read)) == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "report", "broken"),
+    [
+        (FOUR, {"ended": "died of signal 9"}, ("recovery-ends",)),
+        (FOUR, {"read": None, "error": "CorruptLogError", "after": None}, ("readable",)),
+        (FOUR, log(1), ("acknowledged-survive",)),
+        (FOUR, log(), ("acknowledged-survive",)),
+        (FOUR, log(1, 2, 2), ("nothing-invented", "contiguous")),
+        (FOUR, log(1, 2, "\0\0"), ("nothing-invented",)),
+        (FOUR, log(1, 2, 4), ("contiguous",)),
+        (FOUR, log(2, 1), ("contiguous",)),
+        (FOUR, log(1, 2, after=[1, 2]), ("goes-on",)),
+        (FOUR, log(1, 2, after=[1, "after-crash"]), ("goes-on",)),
+        (FOUR, {"read": [1, 2], "error": "CorruptLogError", "after": None}, ("goes-on",)),
+    ],
+)
+def test_a_log_breaks_the_promise_that_is_meant(
+    facts: Facts, report: dict[str, Any], broken: tuple[str, ...]
+) -> None:
+    """Each way to fail has its promise; what cannot be judged any more is not said to be broken."""
+    assert promises.broken(LOG, facts, report) == broken
+
+
+def test_a_refused_value_leaves_no_hole() -> None:
+    """The disk refused 2, and the caller was told: 1, 3 is whole; and 1, 2, 3 too, as the refusal may have come late."""
+    facts = Facts(attempted=(1, 2, 3), acknowledged=(1, 3), refused=(2,))
+
+    assert promises.broken(LOG, facts, log(1, 3)) == ()
+    assert promises.broken(LOG, facts, log(1, 2, 3)) == ()
+    assert promises.broken(LOG, facts, log(1)) == ("acknowledged-survive",)
+
+
+@pytest.mark.parametrize(
+    ("read", "broken"),
+    [([2], ()), ([4], ()), ([1], ("saved-survives",)), ([], ("saved-survives",)), (None, ("readable",))],
+)
+def test_a_state_file_never_goes_back(read: list[int] | None, broken: tuple[str, ...]) -> None:
+    """The last state that was said to be saved or a later one: neither an older one, nor none, nor half of one."""
+    assert promises.broken(STATE_FILE, FOUR, {"read": read}) == broken
+    assert promises.broken(("saved-survives",), NOTHING, {"read": []}) == ()
+
+
+def test_files_that_speak_of_one_thing_are_in_step() -> None:
+    """Two files that differ break the promise, two that agree keep it."""
+    assert promises.broken(("in-step",), FOUR, {"read": [3, 3]}) == ()
+    assert promises.broken(("in-step",), FOUR, {"read": [3, 2]}) == ("in-step",)
+
+
+def test_an_unknown_promise_is_named() -> None:
+    """A scenario that promises what nobody judges is wrong, and is told what there is."""
+    with pytest.raises(LookupError, match="'durable'; choose from recovery-ends, readable"):
+        promises.broken(("durable",), FOUR, log(1, 2))
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_store_has_its_scenario_and_its_row(store: str) -> None:
+    """A name that can be asked for leads to a file, and the table says under which models it promises something."""
+    assert scenario_path(store).is_file()
+    assert set(promises.PROMISED[store]) <= set(promises.ALL_MODELS)
+    assert promises.promised(store, "kill")
+
+
+def test_what_is_promised_where_is_as_designed() -> None:
+    """Without a sync nobody promises anything of power loss; a scenario of the learner's own promises under all models."""
+    unsynced = ("naive", "starter", "lesson", "durable-os")
+
+    assert not any(promises.promised(store, model) for store in unsynced for model in ("ordered", "weak"))
+    assert all(promises.promised("my-own", model) for model in promises.ALL_MODELS)
