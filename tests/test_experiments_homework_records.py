@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,16 @@ def test_no_umask_opens_a_session(state):
     assert {"build/repairs.jsonl", "backup/manifest.json"} <= kinds
     assert list((state / "modes" / "private" / "build").glob("*.torn-*"))
     assert unknown_words(Table({"x": seen.private["build/lock"]}), ("x",)) == set()
+
+
+def test_the_sequence_rises_while_the_clock_falls():
+    """Only the last record's time is turned back, and afterwards this process has its clock again."""
+    now = time.time_ns
+    seen = asyncio.run(homework.clock_turned_back(hours=2))
+    clock = [datetime.fromisoformat(str(one)) for one in seen.column("clock")]
+
+    assert seen.column("sequence") == [1, 2, 3, 4]
+    assert timedelta(hours=1, minutes=50) < clock[2] - clock[3] <= timedelta(hours=2)
+    assert seen.column("caused-by") == ["–", "–", 2, 1]
+    assert time.time_ns is now
+    assert unknown_words(seen, tuple(seen.rows)) == set()
