@@ -1,0 +1,251 @@
+"""What steps do to a disk: files and folders by number, entries of folders, and the tree that a reader finds.
+
+Pure: a disk is a value, and a step makes a new one that shares with the old all that it did not change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from labkit.faults.crash.trace import NAMES, Choice, Entry, Start, Step, Trace
+
+ROOT = 0
+Change = tuple[int, str, int | None]
+"""An entry and its new value: folder, name in it, and the file or folder it now leads to (None: nothing)."""
+
+
+class Node:
+    """One file, folder or link as it is at some moment, whether or not a name leads to it."""
+
+    __slots__ = ("_digest", "entry")
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self._digest: bytes | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes that stand for kind, mode and content; computed once."""
+        if self._digest is None:
+            head = f"{self.entry.kind} {self.entry.mode} ".encode()
+            self._digest = hashlib.blake2b(head + self.entry.content, digest_size=16).digest()
+        return self._digest
+
+
+class Folders:
+    """The entries of every folder, and the paths they make, computed once."""
+
+    __slots__ = ("_paths", "entries")
+
+    def __init__(self, entries: dict[int, dict[str, int]]) -> None:
+        self.entries = entries
+        self._paths: list[tuple[str, int]] | None = None
+
+    @property
+    def paths(self) -> list[tuple[str, int]]:
+        """Every path below the root, sorted, and the number of what is there."""
+        if self._paths is None:
+            self._paths = sorted(self._below(ROOT, "", {ROOT}))
+        return self._paths
+
+    def _below(self, folder: int, prefix: str, met: set[int]) -> Iterator[tuple[str, int]]:
+        for name, node in self.entries[folder].items():
+            if node not in self.entries:
+                yield prefix + name, node
+            elif node not in met:  # choices that no model makes can give a folder two names, or a loop
+                met.add(node)
+                yield prefix + name, node
+                yield from self._below(node, f"{prefix}{name}/", met)
+
+    def changed(self, changes: Sequence[Change]) -> Folders:
+        """Return the folders with some entries changed."""
+        entries = dict(self.entries)
+        for folder in {folder for folder, _, _ in changes}:
+            entries[folder] = dict(entries[folder])
+        for folder, name, node in changes:
+            if node is None:
+                entries[folder].pop(name, None)
+            else:
+                entries[folder][name] = node
+        return Folders(entries)
+
+
+class Disk:
+    """Everything that is on a disk at one moment."""
+
+    __slots__ = ("folders", "nodes")
+
+    def __init__(self, nodes: dict[int, Node], folders: Folders) -> None:
+        self.nodes = nodes
+        self.folders = folders
+
+    def tree(self) -> dict[str, Entry]:
+        """Return what a reader finds below the root, by path."""
+        nodes = self.nodes
+        return {path: nodes[node].entry for path, node in self.folders.paths}
+
+    def digest(self) -> bytes:
+        """16 bytes that stand for the tree."""
+        nodes = self.nodes
+        whole = hashlib.blake2b(digest_size=16)
+        for path, node in self.folders.paths:
+            whole.update(b"%b\0%b" % (path.encode("utf-8", "surrogateescape"), nodes[node].digest))
+        return whole.digest()
+
+    def with_content(self, step: Step, choice: Choice | None) -> Disk:
+        """Return the disk after a content step, of which a write may have arrived in part."""
+        old = self.nodes[step.node].entry
+        if step.op == "write":
+            content = _written(old.content, step, choice)
+        elif choice is not None:
+            return self
+        elif step.op == "truncate":
+            content = old.content[: step.at].ljust(step.at, b"\0")
+        else:
+            return self._with(step.node, Entry(old.kind, old.content, step.at))
+        return self if content == old.content else self._with(step.node, Entry(old.kind, content, old.mode))
+
+    def _with(self, node: int, entry: Entry) -> Disk:
+        return Disk({**self.nodes, node: Node(entry)}, self.folders)
+
+    def with_names(self, changes: Sequence[Change]) -> Disk:
+        """Return the disk after a name step."""
+        return Disk(self.nodes, self.folders.changed(changes))
+
+
+def _written(old: bytes, step: Step, choice: Choice | None) -> bytes:
+    data = step.data if choice is None else step.data[: choice.kept]
+    content = old
+    if data:
+        content = old[: step.at].ljust(step.at, b"\0") + data + old[step.at + len(data) :]
+    if choice is not None and choice.filled:
+        content = content.ljust(step.at + len(step.data), b"\0")
+    return content
+
+
+class Layout:
+    """The disk as a trace finds it, and what each of its name steps does, by step number.
+
+    `changes` are the entries that it changes, `moved` is what a rename or link gives a name, `replaced` is what had that
+    name before. Raises ValueError where the steps do not fit together: an unknown number, a path that is not there.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.steps = trace.steps
+        self.changes: dict[int, tuple[Change, ...]] = {}
+        self.moved: dict[int, int] = {}
+        self.replaced: dict[int, int] = {}
+        self._now: dict[int, dict[str, int]] = {ROOT: {}}
+        nodes = {ROOT: Node(Entry("folder", mode=0o700))}
+        for item in sorted(trace.start, key=lambda item: PurePosixPath(item.path).parts):
+            self._begin_with(item, nodes)
+        start = Folders({folder: dict(entries) for folder, entries in self._now.items()})
+        for step in trace.steps:
+            self._meet(step, nodes)
+        for folder in self._now.keys() - start.entries.keys():
+            start.entries[folder] = {}
+        self.start = Disk(nodes, start)
+
+    def _begin_with(self, item: Start, nodes: dict[int, Node]) -> None:
+        nodes[item.node] = Node(item.entry)
+        if item.entry.kind == "folder":
+            self._now.setdefault(item.node, {})
+        if item.path != ".":
+            folder, name = self._entry(item.path, "the start")
+            self._now[folder][name] = item.node
+
+    def _meet(self, step: Step, nodes: dict[int, Node]) -> None:
+        """Follow one step in full, so that later paths can be understood; a new node begins empty."""
+        where = f"step {step.number} ({step.op})"
+        if step.op in ("create", "mkdir", "symlink"):
+            kind = {"create": "file", "mkdir": "folder", "symlink": "link"}[step.op]
+            content = step.to.encode("utf-8", "surrogateescape") if step.op == "symlink" else b""
+            nodes[step.node] = Node(Entry(kind, content, step.mode))  # type: ignore[arg-type]  # one of the three
+            if step.op == "mkdir":
+                self._now[step.node] = {}
+        elif step.op not in NAMES and step.op != "acknowledge" and step.node not in nodes:
+            raise ValueError(f"trace, {where}: nothing has the number {step.node}; record it again")
+        if step.op in NAMES:
+            self.changes[step.number] = changes = tuple(self._changes(step, where))
+            for folder, name, node in changes:
+                if node is None:
+                    self._now[folder].pop(name, None)
+                else:
+                    self._now[folder][name] = node
+
+    def _changes(self, step: Step, where: str) -> Iterator[Change]:
+        folder, name = self._entry(step.path, where)
+        if step.op in ("create", "mkdir", "symlink"):
+            yield folder, name, step.node
+            return
+        moved = self._now[folder].get(name)
+        if moved is None:
+            raise ValueError(f'trace, {where}: there is no "{step.path}"; record it again')
+        if step.op in ("unlink", "rmdir"):
+            yield folder, name, None
+            return
+        to_folder, to_name = self._entry(step.to, where)
+        replaced = self._now[to_folder].get(to_name)
+        if replaced == moved:
+            return  # POSIX: two names of one file, renamed to each other, both stay
+        self.moved[step.number] = moved
+        if replaced is not None:
+            self.replaced[step.number] = replaced
+        if step.op == "rename":
+            yield folder, name, None
+        yield to_folder, to_name, moved
+
+    def _entry(self, path: str, where: str) -> tuple[int, str]:
+        *parents, name = PurePosixPath(path).parts
+        folder = ROOT
+        for parent in parents:
+            below = self._now[folder].get(parent)
+            if below is None or below not in self._now:
+                raise ValueError(f'trace, {where}: there is no folder for "{path}"; record it again')
+            folder = below
+        return folder, name
+
+
+class Builder:
+    """Makes the disks of many crash states, each from what it has in common with the one before."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._kept: list[tuple[int, tuple[Choice, ...], Disk]] = [(0, (), layout.start)]
+
+    def disk(self, after: int, choices: tuple[Choice, ...]) -> Disk:
+        """Return the disk at the crash point `after`, where `choices`, sorted by step, did not arrive whole."""
+        while not self._fits(after, choices):
+            self._kept.pop()
+        done, made, disk = self._kept[-1]
+        if len(self._kept) > 1 and len(made) == len(choices):
+            self._kept.pop()  # its last disk, which only grows: the siblings to come branch off before it
+        for choice in choices[len(made) :]:
+            disk = self._arrived(disk, done, choice.step - 1)
+            if done < choice.step - 1 or len(self._kept) == 1:
+                self._kept.append((choice.step - 1, choices[: choices.index(choice)], disk))
+            disk = self._apply(disk, self._layout.steps[choice.step - 1], choice)
+            done = choice.step
+        disk = self._arrived(disk, done, after)
+        self._kept.append((after, choices, disk))
+        return disk
+
+    def _fits(self, after: int, choices: tuple[Choice, ...]) -> bool:
+        done, made, _ = self._kept[-1]
+        if done > after or made != choices[: len(made)]:
+            return False
+        return len(made) == len(choices) or choices[len(made)].step > done
+
+    def _arrived(self, disk: Disk, done: int, until: int) -> Disk:
+        for step in self._layout.steps[done:until]:
+            disk = self._apply(disk, step, None)
+        return disk
+
+    def _apply(self, disk: Disk, step: Step, choice: Choice | None) -> Disk:
+        if step.op in ("sync", "acknowledge"):
+            return disk
+        if step.op in NAMES:
+            return disk if choice is not None else disk.with_names(self._layout.changes[step.number])
+        return disk.with_content(step, choice)
