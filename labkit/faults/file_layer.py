@@ -10,6 +10,10 @@ the kit can be imported (`python -I`). Python 3.11 to 3.13.
     layer.disarm()                         every operation is plain again
     layer.uninstall()                      puts the functions of `os` and `open` back
 
+`arm(..., observe=callback)` adds an observer: `callback(op, args, kwargs)` is asked before each operation that may change
+the disk, wherever, in the thread that makes it and with the arguments that go down; what it returns, if anything, is
+called with the result once the operation has succeeded.
+
 A rule is plain JSON. Only `op` and `do` are required:
 
     {"op": "write", "match": "*.jsonl", "nth": 2, "times": 1, "do": "ENOSPC"}
@@ -90,6 +94,8 @@ OPERATIONS: dict[str, Operation] = {
     "fdatasync": Operation(("fd",), changes=True),
     "truncate": Operation(("path",), changes=True),
     "ftruncate": Operation(("fd",), changes=True),
+    "posix_fallocate": Operation(("fd",), changes=True),
+    "copy_file_range": Operation(("", "dst"), changes=True, moves="count", at=2),
     "rename": Operation(("src", "dst"), changes=True),
     "replace": Operation(("src", "dst"), changes=True),
     "link": Operation(("src", "dst"), changes=True),
@@ -220,11 +226,21 @@ def _rule(number: int, plain: dict[str, Any]) -> Rule:
         raise ValueError(f"rule {number}: a value has the wrong type: {plain!r}") from None
 
 
+Observer = Callable[[str, tuple[Any, ...], dict[str, Any]], Callable[[Any], object] | None]
+
+
 class Plan:
     """All that one `arm` set up: the rules and their counts, the log, and whoever is being held."""
 
-    def __init__(self, rules: list[dict[str, Any]], root: str, last_words: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        rules: list[dict[str, Any]],
+        root: str,
+        last_words: Callable[[], object],
+        observe: Observer | None,
+    ) -> None:
         self.last_words = last_words
+        self.observe = observe
         self.rules = [_rule(number, plain) for number, plain in enumerate(rules, start=1)]
         self.roots = {os.path.abspath(root), os.path.realpath(root)}
         self.armed = True
@@ -290,24 +306,35 @@ class Interposed:
         if plan and plan.armed and paths:
             result = self._disturbed(plan, _call(self.op, paths, args, kwargs))
         else:
-            result = self.real(*args, **kwargs)
+            result = self._really(args, kwargs)
         _follow(self.op, paths, result)
+        return result
+
+    def _really(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Do it, and let an observer know that it succeeded."""
+        plan = _plan
+        if not (plan and plan.armed and plan.observe and (OPERATIONS[self.op].changes or self.op == "open")):
+            return self.real(*args, **kwargs)
+        succeeded = plan.observe(self.op, args, kwargs)
+        result = self.real(*args, **kwargs)
+        if succeeded:
+            succeeded(result)
         return result
 
     def _disturbed(self, plan: Plan, call: Call) -> Any:
         """Wait, let a part through, then return, fail or die, as the acting rule says."""
         rule, entry = plan.meet(call)
         if rule is None:
-            return self.real(*call.args, **call.kwargs)
+            return self._really(call.args, call.kwargs)
         entry["did"] = ",".join(filter(None, rule.fault))
         if rule.fault.wait:
             plan.wait(rule, entry)
         through = rule.fault.bytes_through(call.size)
         result = None
         if through is None or call.op == "close":  # a close that fails has closed all the same
-            result = self.real(*call.args, **call.kwargs)
+            result = self._really(call.args, call.kwargs)
         elif through or (call.operation.moves and not rule.fault.end):
-            result = self.real(*_shortened(call, through), **call.kwargs)
+            result = self._really(*_shortened(call, through))
         if rule.fault.end == "kill":
             plan.last_words()
             _die()
@@ -330,7 +357,7 @@ def _call(op: str, paths: list[str], args: tuple[Any, ...], kwargs: dict[str, An
     operation = OPERATIONS[op]
     size = None
     if operation.moves == "count":
-        size = int(args[operation.at])
+        size = int(args[operation.at] if len(args) > operation.at else kwargs["count"])
     elif operation.moves == "data":
         size = memoryview(args[operation.at]).nbytes
     elif operation.moves == "buffers":
@@ -340,9 +367,11 @@ def _call(op: str, paths: list[str], args: tuple[Any, ...], kwargs: dict[str, An
     return Call(op, operation, args, kwargs, paths, changes, size)
 
 
-def _shortened(call: Call, count: int) -> tuple[Any, ...]:
+def _shortened(call: Call, count: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of `call`, changed so that at most `count` bytes move."""
     at = call.operation.at
+    if len(call.args) <= at:
+        return call.args, call.kwargs | {"count": count}
     whole = call.args[at]
     part: Any = count
     if call.operation.moves == "data":
@@ -352,7 +381,7 @@ def _shortened(call: Call, count: int) -> tuple[Any, ...]:
         for buffer in whole:
             part.append(memoryview(buffer).cast("B")[:count])
             count -= len(part[-1])
-    return (*call.args[:at], part, *call.args[at + 1 :])
+    return (*call.args[:at], part, *call.args[at + 1 :]), call.kwargs
 
 
 class _OpenFile(NamedTuple):
@@ -377,7 +406,8 @@ def _paths(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             continue
         target = args[position] if position < len(args) else kwargs.get(name)
         try:
-            path = _path_of(target) if isinstance(target, int) else _absolute(target, name, kwargs)
+            descriptor = target.fileno() if hasattr(target, "fileno") else target  # fsync takes open files too
+            path = _path_of(descriptor) if isinstance(descriptor, int) else _absolute(target, name, kwargs)
         except (TypeError, ValueError, OSError):  # a nonsensical argument: the real function will say so
             path = None
         if path:
@@ -445,18 +475,22 @@ def uninstall() -> None:
 
 
 def arm(
-    rules: list[dict[str, Any]], root: str | os.PathLike[str], last_words: Callable[[], object] = lambda: None
+    rules: list[dict[str, Any]],
+    root: str | os.PathLike[str],
+    last_words: Callable[[], object] = lambda: None,
+    observe: Observer | None = None,
 ) -> None:
     """Let `rules` act on what happens below `root` from now on; counts and log start anew.
 
     `last_words` is called before a rule kills the process: its log would be lost with it. It writes outside `root`.
+    `observe` is told of what changes the disk, as the module says.
 
     Raises ValueError for a rule that cannot be meant, RuntimeError when the layer is not installed.
     """
     global _plan  # noqa: PLW0603 - one process has one file layer
     if not _originals:
         raise RuntimeError("file layer: not installed; call install() before the code under test is imported")
-    plan = Plan(rules, os.fspath(root), last_words)
+    plan = Plan(rules, os.fspath(root), last_words, observe)
     disarm()
     _plan = plan
 
