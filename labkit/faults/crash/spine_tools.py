@@ -1,12 +1,14 @@
 """Git and Node for a lab of the crash lab, answered at the process border: nothing is started, and the runner's own code runs whole.
 
 Standard library only. A crash state costs milliseconds where real tools cost a second. What stands in: `subprocess.run`,
-`subprocess.Popen` and `shutil.which`, and no call that has no answer here. Git's answers are worked out from the folder and
-the files of its one commit, Node's from the source; a test asks the real tools the same, so that neither can drift.
+`subprocess.Popen`, `shutil.which`, and `ctypes.CDLL` for the kernel's word on orphans; a call without an answer is an
+error. Git's answers are worked out from the folder and the files of its one commit, Node's from the source; a test asks
+the real tools the same, so that neither can drift.
 """
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import hashlib
 import io
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+from unittest import mock
 
 HEAD = "5ea1" * 10
 NO_PROCESS = 2**31 - 1  # more than any system counts: a signal to it, or to its group, reaches nobody
@@ -37,13 +40,13 @@ class StandIns:
     @contextmanager
     def border(self) -> Iterator[None]:
         """Answer for the tools within this block; it is not for several threads at once."""
-        real = subprocess.run, subprocess.Popen, shutil.which
-        stand_ins = self.run, self.popen, which
-        subprocess.run, subprocess.Popen, shutil.which = stand_ins  # type: ignore[misc,assignment]
-        try:
+        with (
+            mock.patch.object(subprocess, "run", self.run),
+            mock.patch.object(subprocess, "Popen", self.popen),
+            mock.patch.object(shutil, "which", _which),
+            mock.patch.object(ctypes, "CDLL", _Kernel),
+        ):
             yield
-        finally:
-            subprocess.run, subprocess.Popen, shutil.which = real  # type: ignore[misc]
 
     def run(self, argv: list[str], *, cwd: Path | None = None, **_: Any) -> subprocess.CompletedProcess[Any]:
         """Answer a command that is waited for: Git's three, and Node's version."""
@@ -115,7 +118,18 @@ class Ended:
         return self.returncode
 
 
-def which(name: str | Path, mode: int = 0, path: str | None = None) -> str:  # noqa: ARG001 - as shutil has it
+class _Kernel:
+    """The C library where nobody has children: it has nothing to say of orphans."""
+
+    def __init__(self, _name: object) -> None:
+        pass
+
+    def prctl(self, *_: object) -> int:
+        """Do nothing, and succeed."""
+        return 0
+
+
+def _which(name: str | Path, mode: int = 0, path: str | None = None) -> str:  # noqa: ARG001 - as shutil has it
     """Say that every program is there."""
     return str(name)
 

@@ -1,0 +1,48 @@
+"""The state spine, killed before its Nth sync and run again: what the first run left unsynced, the second must not build on.
+
+N stands in the place of the number of events. After the kill the machine stays up, so the second run sees all that the first
+did; then the power goes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from labkit.faults.crash.scenarios import spine
+from labkit.faults.crash.scenarios.spine import PROMISES, Acknowledge, prepare, recover
+
+__all__ = ["PROMISES", "prepare", "recover", "work"]
+
+
+class Killed(BaseException):
+    """Ends a run as a kill would, as far as nothing but temporary files is tidied up on the way out."""
+
+
+def work(folder: Path, events: int, acknowledge: Acknowledge) -> None:
+    """Run a round that dies before its sync number `events`, and then another."""
+    with spine.tools().border():
+        try:
+            with killed_before_sync(events):
+                spine.say(acknowledge, spine.run_round(folder, acknowledge))
+        except Killed:
+            spine.say(acknowledge, spine.run_round(folder, acknowledge))
+
+
+@contextmanager
+def killed_before_sync(number: int) -> Iterator[None]:
+    """Let `os.fsync` end the run in the place of its call of this number, 1-based."""
+    real, left = os.fsync, number
+
+    def fsync(descriptor: int) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise Killed
+        real(descriptor)
+
+    with mock.patch.object(os, "fsync", fsync):
+        yield
