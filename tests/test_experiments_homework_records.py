@@ -13,7 +13,7 @@ import pytest
 
 from labkit import words
 from labkit.experiments import homework
-from labkit.experiments.homework import privacy
+from labkit.experiments.homework import privacy, writers
 from labkit.experiments.homework.tables import Table
 
 
@@ -103,3 +103,39 @@ def test_the_sequence_rises_while_the_clock_falls():
     assert seen.column("caused-by") == ["–", "–", 2, 1]
     assert time.time_ns is now
     assert unknown_words(seen, tuple(seen.rows)) == set()
+
+
+# --- Who may write ---
+
+
+def test_two_sessions_share_a_root_and_no_lock(state):
+    """Both are open and written at once; the same session has one writer, and what it wrote is all there is."""
+    seen = homework.sessions_apart(events=5)
+
+    assert [tuple(row.values()) for row in seen.rows.values()] == [
+        ("opened", "opened", 10),
+        ("opened", "LogLockedError", 5),
+    ]
+    assert {path.name for path in (state / "apart").iterdir()} == {"alpha", "beta", "common"}
+    assert unknown_words(seen) == set()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners are POSIX")
+def test_a_strange_id_makes_nothing_anywhere(state):
+    """A path is refused before the disk is looked at, another's folder by its owner; neither leaves a file."""
+    seen = homework.strange_ids()
+
+    assert [row["answer"] for row in seen.rows.values()] == ["PlaceError", "PlaceError"]
+    assert "belongs to user" in seen["strangers"]["said"]
+    assert "x" not in {path.name for path in state.parent.iterdir()}
+    assert unknown_words(seen, ("../../x",)) == set()
+
+
+def test_the_folder_that_an_id_leads_to_is_watched(tmp_path):
+    """A session that was made outside the root would be seen."""
+    root = tmp_path / "a" / "b"
+    root.mkdir(parents=True)
+    before = writers._around(root, "../../x")
+    (tmp_path / "x").mkdir()
+
+    assert writers._around(root, "../../x") - before == {tmp_path / "x"}

@@ -6,8 +6,10 @@ from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
+from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
+from labkit.experiments.homework.writers import one_writer, sessions_apart, strange_ids
 
 __all__ = [
     "alter_history",
@@ -17,11 +19,16 @@ __all__ = [
     "forge_history",
     "four_stores",
     "growth",
+    "in_small_pieces",
     "inspect_with_secrets",
+    "memory_of_reading",
     "modes_under_umask",
+    "one_writer",
     "other_versions",
     "price_of_a_sync",
     "search_for_secrets",
+    "sessions_apart",
+    "strange_ids",
     "survivors",
     "where_files_are",
 ]
