@@ -1,0 +1,93 @@
+"""A measured table as curves: how each column grows with the number that its row is called by, both axes by powers of ten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+
+from labkit.experiments.homework.tables import Table
+from labkit.words import t
+
+WIDTH, HEIGHT = 560, 240
+LEFT, RIGHT, TOP, BOTTOM = 64, 170, 14, 40
+DASHES = ("", "7 4", "2 4")
+"""What tells one curve from another besides its name at its end; the colour is the text's own, light or dark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curves(Table):
+    """A table whose rows are numbers; of the columns that `drawn` names, a curve stands above it."""
+
+    drawn: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        return f"{self._picture()}{Table._repr_html_(self)}"
+
+    def _picture(self) -> str:
+        xs = [float(row.replace(",", "")) for row in self.rows]
+        curves = {name: [float(cell) for cell in self.column(name)] for name in self.drawn}
+        values = [value for ys in curves.values() for value in ys]
+        across, up = _Axis(xs), _Axis([10.0**power for power in _powers(values)])
+        parts = [
+            _x_tick(row, LEFT + across.at(x) * _INNER_WIDTH) for row, x in zip(self.rows, xs, strict=True)
+        ]
+        parts += [_y_tick(power, _height(up, 10.0**power)) for power in _powers(values)]
+        for (name, ys), dash in zip(curves.items(), DASHES, strict=False):
+            points = [
+                (LEFT + across.at(x) * _INNER_WIDTH, _height(up, y)) for x, y in zip(xs, ys, strict=True)
+            ]
+            parts.append(_curve(t(f"homework.{name}"), points, dash))
+        told = escape("; ".join(t(f"homework.{name}") for name in self.drawn))
+        return (
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{told}" '
+            'style="max-width:100%;color:var(--jp-ui-font-color1);font:12px var(--jp-ui-font-family)">'
+            f"<title>{told}</title>{''.join(parts)}</svg>"
+        )
+
+
+_INNER_WIDTH = WIDTH - LEFT - RIGHT
+
+
+class _Axis:
+    """Where a value lies between the least and the greatest, by its logarithm: 0 to 1."""
+
+    def __init__(self, values: list[float]) -> None:
+        self._least, self._span = math.log10(min(values)), math.log10(max(values) / min(values)) or 1.0
+
+    def at(self, value: float) -> float:
+        return (math.log10(value) - self._least) / self._span
+
+
+def _powers(values: list[float]) -> range:
+    """Return the powers of ten that hold all values between the first and the last of them."""
+    return range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
+
+
+def _height(axis: _Axis, value: float) -> float:
+    return HEIGHT - BOTTOM - axis.at(value) * (HEIGHT - TOP - BOTTOM)
+
+
+def _x_tick(label: str, x: float) -> str:
+    y = HEIGHT - BOTTOM
+    return (
+        f'<path d="M{x:.0f} {TOP}V{y + 4}" stroke="currentColor" opacity=".25"/>'
+        f'<text x="{x:.0f}" y="{y + 20}" text-anchor="middle" fill="currentColor">{escape(label)}</text>'
+    )
+
+
+def _y_tick(power: int, y: float) -> str:
+    return (
+        f'<path d="M{LEFT - 4} {y:.0f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".25"/>'
+        f'<text x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end" fill="currentColor">{10.0**power:,g}</text>'
+    )
+
+
+def _curve(name: str, points: list[tuple[float, float]], dash: str) -> str:
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="currentColor"/>' for x, y in points)
+    x, y = points[-1]
+    return (
+        f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
+        f'{dots}<text x="{x + 10:.0f}" y="{y + 4:.0f}" fill="currentColor">{escape(name)}</text>'
+    )

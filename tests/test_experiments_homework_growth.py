@@ -1,0 +1,74 @@
+"""The homework's experiments on logs that grow and on running them: real files and processes, read back from disk."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from labkit import words
+from labkit.experiments import homework
+from labkit.experiments.homework.curves import Curves
+from labkit.experiments.homework.tables import Table
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch) -> Path:
+    """The experiments leave their files in a state folder of the test's own."""
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    return tmp_path / "state" / "22-homework"
+
+
+def unknown_words(table: Table, *, rows_are_names: bool = False) -> set[str]:
+    """Rows, columns and answers in words of a table that the catalogue does not have."""
+    used = {column for row in table.rows.values() for column in row}
+    used |= {
+        cell
+        for row in table.rows.values()
+        for cell in row.values()
+        if str(cell).endswith(("-word", "-state"))
+    }
+    if not rows_are_names:
+        used |= set(table.rows)
+    return {word for word in used if f"homework.{word}" not in words.catalogue()}
+
+
+# --- When it grows ---
+
+
+def test_reading_all_at_once_grows_with_the_log_and_streaming_does_not():
+    """Past one piece of the file, four times the events need four times the memory at once, and no more as a stream."""
+    seen = asyncio.run(homework.memory_of_reading(events=(2000, 8000)))
+    small, large = seen.rows.values()
+
+    assert large["file-kib"] > 3.9 * small["file-kib"]
+    assert large["whole-kib"] > 2.5 * small["whole-kib"]
+    assert large["streamed-kib"] < 1.2 * small["streamed-kib"]
+    assert unknown_words(seen, rows_are_names=True) == set()
+
+
+def test_pieces_of_any_size_give_the_same_and_a_cap_bounds_a_line():
+    """A byte at a time: the same events at the same offsets. A line without end costs no more than its cap."""
+    seen = asyncio.run(homework.in_small_pieces(events=5, endless=1 << 20))
+
+    assert seen.column("events") == [5] * 4
+    assert seen.column("offsets-exact") == [True] * 4
+    assert (seen["no-cap"]["verdict"], seen["no-cap"]["most-kib"] > 1024) == ("torn-word", True)
+    assert (seen["cap"]["verdict"], seen["cap"]["bad-line"]) == ("corrupt-word", 6)
+    assert seen["cap"]["most-kib"] < 512
+    assert unknown_words(seen) == set()
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_curves_are_named_and_keep_their_table(language, monkeypatch):
+    """Each curve has its name in the learner's language, in the picture and as its label, and the figures stand below."""
+    monkeypatch.setattr(words, "_chosen", [language])
+    rows = {"100": {"whole-kib": 10, "streamed-kib": 10}, "10,000": {"whole-kib": 1000, "streamed-kib": 10}}
+    html = Curves(rows, drawn=("whole-kib", "streamed-kib"))._repr_html_()
+    picture, table = html.split("</svg>")
+
+    assert picture.count("<polyline") == 2
+    assert picture.count(words.t("homework.whole-kib")) == 3
+    assert 'role="img"' in picture
+    assert "1,000" in table
