@@ -72,3 +72,14 @@ def test_curves_are_named_and_keep_their_table(language, monkeypatch):
     assert picture.count(words.t("homework.whole-kib")) == 3
     assert 'role="img"' in picture
     assert "1,000" in table
+
+
+def test_a_read_beside_half_a_line_gives_a_prefix_or_waits():
+    """Half a line is really on the disk: a stream gives what was before it, a read comes back with the whole event."""
+    seen = asyncio.run(homework.read_beside_a_writer(events=3))
+
+    assert (seen["stream"], seen["read"]) == ({"events": 3, "waited": False}, {"events": 4, "waited": True})
+    assert seen["outside-now"]["events"] == 3
+    assert seen["outside-now"]["torn-bytes"] > 100
+    assert seen["outside-later"] == {"events": 4, "waited": False, "torn-bytes": 0}
+    assert unknown_words(seen) == set()

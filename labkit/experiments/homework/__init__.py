@@ -1,5 +1,6 @@
 """The homework of lesson 22 as experiments: each function makes one claim about `durable_log` happen on real files."""
 
+from labkit.experiments.homework.beside_writer import read_beside_a_writer
 from labkit.experiments.homework.comparing import four_stores, growth
 from labkit.experiments.homework.crash_proof import cut_and_flip
 from labkit.experiments.homework.durability import price_of_a_sync, survivors
@@ -7,6 +8,7 @@ from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
 from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
+from labkit.experiments.homework.rivals import two_writers
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
 from labkit.experiments.homework.writers import one_writer, sessions_apart, strange_ids
@@ -26,9 +28,11 @@ __all__ = [
     "one_writer",
     "other_versions",
     "price_of_a_sync",
+    "read_beside_a_writer",
     "search_for_secrets",
     "sessions_apart",
     "strange_ids",
     "survivors",
+    "two_writers",
     "where_files_are",
 ]

@@ -1,0 +1,71 @@
+"""A record of which half is on the disk: the writer is really paused between the two halves, or killed there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit import actions, workspace
+from labkit.experiments.homework import writer
+from labkit.faults import file_layer
+from solution.durable_log import DurableLog, Event
+
+UNDER_LAYER = Path(file_layer.__file__).with_name("under_layer.py")
+SEGMENT = "0*.jsonl"
+SYNCS = ["fsync", "fdatasync"]
+SLOW_SECONDS = 0.01
+"""How long a sync takes on the disk underneath: long enough that the log writes beside the event loop."""
+
+
+class Paused(NamedTuple):
+    """A log in the middle of an append; `append` is answered after `file_layer.release()`."""
+
+    log: DurableLog
+    append: asyncio.Future[Event]
+
+
+@asynccontextmanager
+async def paused_append(root: Path, events: int) -> AsyncIterator[Paused]:
+    """Store `events` events in the session `demo`, and hold the next append when half of its line is on the disk."""
+    rules = [
+        {"op": SYNCS, "match": SEGMENT, "do": "slow", "seconds": SLOW_SECONDS, "times": None},
+        {"op": "write", "match": SEGMENT, "do": "half", "nth": events + 1},
+        {"op": "write", "match": SEGMENT, "do": "hold", "nth": events + 2},
+    ]
+    with actions.disturbed(root, *rules):
+        async with await DurableLog.open("demo", root=root, durability="fsync") as log:
+            for number in range(events):
+                await log.append("step", {"number": number})
+            segment = next(log.folder.path.glob(SEGMENT))
+            whole = segment.stat().st_size
+            append = log.append("step", {"number": events})
+            while segment.stat().st_size == whole and not append.done():  # noqa: ASYNC110 - the disk tells
+                await asyncio.sleep(0)
+            try:
+                yield Paused(log, append)
+            finally:
+                file_layer.release()
+                await append
+
+
+def killed_append(root: Path, events: int) -> Path:
+    """Let a process store `events` events and kill it when half of the next line is on the disk. Returns the session's folder."""
+    rule = {"op": "write", "match": SEGMENT, "do": "half,kill", "nth": events + 1}
+    plan = {"root": str(root), "rules": [rule], "log": os.devnull}
+    command = [str(UNDER_LAYER), json.dumps(plan), writer.__file__, str(root), "demo", "os", str(events + 1)]
+    subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": str(workspace.kit_root())},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return root / "demo"
