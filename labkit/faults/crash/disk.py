@@ -176,6 +176,10 @@ class Layout:
                     self._now[folder][name] = node
 
     def _changes(self, step: Step, where: str) -> Iterator[Change]:
+        if not step.path:  # a file without a name (O_TMPFILE): it is made, or linked to its first
+            if step.op == "link":
+                yield (*self._entry(step.to, where), step.node)
+            return
         folder, name = self._entry(step.path, where)
         if step.op in ("create", "mkdir", "symlink"):
             yield folder, name, step.node

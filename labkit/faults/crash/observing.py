@@ -375,18 +375,19 @@ class Observer:
         place = self.place(path, follow=True)
         if not self._is_below(place):
             return self._outside(place)
-        number = self._at_path(place)
-        return lambda _result: self._content("truncate", number, at=length)
+        return self._resized(self._at_path(place), _lstat(place).st_size, length)
 
     def _ftruncate(self, fd: int, length: int) -> Succeeded | None:
-        number = self._file_of(fd)
-        return None if number is None else lambda _result: self._content("truncate", number, at=length)
+        return self._resized(self._file_of(fd), _fstat(fd).st_size, length)
 
     def _posix_fallocate(self, fd: int, offset: int, length: int, /) -> Succeeded | None:
-        number, size = self._file_of(fd), _fstat(fd).st_size
-        if number is None or offset + length <= size:
+        size = _fstat(fd).st_size
+        return self._resized(self._file_of(fd), size, max(size, offset + length))
+
+    def _resized(self, number: int | None, size: int, to: int) -> Succeeded | None:
+        if number is None or size == to:
             return None
-        return lambda _result: self._content("truncate", number, at=offset + length)
+        return lambda _result: self._content("truncate", number, at=to)
 
     def _chmod(
         self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True
@@ -396,12 +397,15 @@ class Observer:
         place = self.place(path, dir_fd, follow=follow_symlinks)
         if not self._is_below(place):
             return self._outside(place)
-        number = self._at_path(place)
-        return lambda _result: self._content("chmod", number, at=mode)
+        return self._allowed(self._at_path(place), _lstat(place), mode)
 
     def _fchmod(self, fd: int, mode: int) -> Succeeded | None:
-        number = self._file_of(fd)
-        return None if number is None else lambda _result: self._content("chmod", number, at=mode)
+        return self._allowed(self._file_of(fd), _fstat(fd), mode)
+
+    def _allowed(self, number: int | None, status: os.stat_result, mode: int) -> Succeeded | None:
+        if number is None or stat.S_IMODE(status.st_mode) == mode:
+            return None
+        return lambda _result: self._content("chmod", number, at=mode)
 
     def _mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> Succeeded:
         del mode

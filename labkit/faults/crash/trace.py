@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 Kind = Literal["file", "folder", "link"]
 Op = Literal[
-    "create",  # a new, empty file got the name `path`
+    "create",  # a new, empty file got the name `path` ("": none yet)
     "mkdir",  # a new folder got the name `path`
     "symlink",  # `path` now points to `to`
     "write",  # `data` was written into `node` at offset `at`
     "truncate",  # `node` was cut, or grown with zeros, to `at` bytes
-    "link",  # the file `path` got a second name, `to`
+    "link",  # the file `path` got a second name, `to` ("": its first)
     "rename",  # `path` became `to`, whatever had that name before is gone (rename and replace)
     "unlink",  # the name `path` is gone
     "rmdir",  # the folder `path` is gone
