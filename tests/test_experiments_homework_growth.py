@@ -83,3 +83,27 @@ def test_a_read_beside_half_a_line_gives_a_prefix_or_waits():
     assert seen["outside-now"]["torn-bytes"] > 100
     assert seen["outside-later"] == {"events": 4, "waited": False, "torn-bytes": 0}
     assert unknown_words(seen) == set()
+
+
+def test_pieces_cut_by_size_cannot_be_read_one_by_one():
+    """However the cut falls: the first piece may be whole, and none after it is a log of its own."""
+    seen = asyncio.run(homework.split_a_log(events=9, size=1059))
+
+    assert seen.column("starts-with-record") == [True, True, True]
+    assert seen.column("verdict") == ["sound-word", "corrupt-word", "corrupt-word"]
+    assert unknown_words(seen, rows_are_names=True) == set()
+
+
+def test_a_rotation_killed_anywhere_is_the_old_one_or_the_new_one(state):
+    """The manifest turns new at the rename, once; no event is lost, no number is left out, each process really died."""
+    seen = asyncio.run(homework.crash_a_rotation(events=4))
+    manifests = seen.column("manifest")
+    turned = manifests.index("manifest-new")
+
+    assert manifests == ["manifest-old"] * turned + ["manifest-new"] * (len(manifests) - turned)
+    assert list(seen.rows)[turned - 1].endswith("replace manifest.json.tmp")
+    assert set(seen.column("left-over")) == {0, 1}
+    assert (set(seen.column("kept")), set(seen.column("next-number"))) == ({4}, {5})
+    assert len([*state.glob("rotation/struck-*")]) == len(seen.rows)
+    assert len([*state.glob("rotation/*/operations.json")]) == 1
+    assert unknown_words(seen, rows_are_names=True) == set()

@@ -153,6 +153,25 @@ def test_hopeful_forks_the_numbers_after_one_read_error(path: Path) -> None:
     assert [number for number, _, _ in disk(path)] == [1, 2, 1]
 
 
+def test_split_cuts_a_record_in_two(path: Path) -> None:
+    """The pieces are the log, byte for byte, and the first cut goes through a line."""
+    asyncio.run(actions.make_sample_log(path))
+    pieces = [piece.read_bytes() for piece in naive.split_by_size(path, 200)]
+
+    assert b"".join(pieces) == path.read_bytes()
+    assert {len(piece) for piece in pieces[:-1]} == {200}
+    assert not pieces[0].endswith(b"\n")
+
+
+def test_acting_while_replaying_does_it_again() -> None:
+    """One mail in the history is one more mail at every restart."""
+    mails: list[str] = []
+    for _restart in range(3):
+        naive.replay_and_act(["started", "mail_sent", "step"], lambda: mails.append("mail"))
+
+    assert len(mails) == 3
+
+
 def test_every_mistake_is_named() -> None:
     """The first word of each docstring says that it is one, or that it is only a stricter or a more lenient choice."""
     stores = {name: getattr(naive, name) for name in naive.__all__}

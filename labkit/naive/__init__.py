@@ -4,10 +4,12 @@ They read and write with ordinary file calls. What holds a race or fails a disk 
 (``labkit.actions.disturbed``), never inside.
 """
 
+from labkit.naive.acting import replay_and_act
 from labkit.naive.habits import BlankSkippingStore, EchoingStore, PreparingStore
 from labkit.naive.queues import CachingStore, HoleStore, LateStore, PoisonedStore
-from labkit.naive.races import CoroutineStore, LuckyStore, UnsafeStore, WriteLockedStore
+from labkit.naive.races import CoroutineStore, LuckyStore, OwnQueueStore, UnsafeStore, WriteLockedStore
 from labkit.naive.readers import GluingStore, HopefulStore, NewlineStore, RisingStore, SkippingStore
+from labkit.naive.splitting import split_by_size
 
 __all__ = [
     "BlankSkippingStore",
@@ -20,10 +22,13 @@ __all__ = [
     "LateStore",
     "LuckyStore",
     "NewlineStore",
+    "OwnQueueStore",
     "PoisonedStore",
     "PreparingStore",
     "RisingStore",
     "SkippingStore",
     "UnsafeStore",
     "WriteLockedStore",
+    "replay_and_act",
+    "split_by_size",
 ]

@@ -7,8 +7,9 @@ from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
-from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
 from labkit.experiments.homework.rivals import two_writers
+from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
+from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
 from labkit.experiments.homework.writers import one_writer, sessions_apart, strange_ids
@@ -17,6 +18,7 @@ __all__ = [
     "alter_history",
     "big_content",
     "clock_turned_back",
+    "crash_a_rotation",
     "cut_and_flip",
     "forge_history",
     "four_stores",
@@ -31,6 +33,7 @@ __all__ = [
     "read_beside_a_writer",
     "search_for_secrets",
     "sessions_apart",
+    "split_a_log",
     "strange_ids",
     "survivors",
     "two_writers",
