@@ -37,6 +37,10 @@ DOORS = {
         "solution.durable_log.cli:main",
         "Look at event logs, ours or any agent's: inspect, verify, repair, follow.",
     ),
+    "crash": Door(
+        "labkit.faults.crash.command:main",
+        "Find every state a crash can leave of a store's files, and what breaks in it.",
+    ),
     "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
 }
 
