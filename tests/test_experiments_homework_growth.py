@@ -107,3 +107,24 @@ def test_a_rotation_killed_anywhere_is_the_old_one_or_the_new_one(state):
     assert len([*state.glob("rotation/struck-*")]) == len(seen.rows)
     assert len([*state.glob("rotation/*/operations.json")]) == 1
     assert unknown_words(seen, rows_are_names=True) == set()
+
+
+def test_a_record_is_dearer_to_reach_in_a_compressed_segment(state):
+    """Less on disk, the same records, and more time for one; only the compressed form is left."""
+    seen = asyncio.run(homework.seek_a_record(events=4000, records=5))
+
+    assert seen.column("found") == [5, 5]
+    assert seen["compressed"]["stored-kib"] < seen["plain"]["stored-kib"] / 3
+    assert [path.name for path in state.glob(f"seek/demo/{1:020d}.jsonl*")] == [f"{1:020d}.jsonl.gz"]
+    assert unknown_words(seen) == set()
+
+
+def test_a_damaged_checkpoint_costs_time_or_everything():
+    """With segments all is replayed; a removal behind it is refused; without segments it is an error and no state."""
+    seen = asyncio.run(homework.damage_a_checkpoint(events=20))
+
+    assert seen["segments-kept"] | {"begun-at": 0, "replayed": 25, "state": 25} == seen["segments-kept"]
+    assert seen["removal-asked"] == {"answer": "refused-word", "closed-segments": 1}
+    assert seen["checkpoint-sound"] | {"begun-at": 20, "replayed": 5, "state": 25} == seen["checkpoint-sound"]
+    assert seen["segments-removed"] == {"answer": "lost-word", "closed-segments": 0}
+    assert unknown_words(seen) == set()

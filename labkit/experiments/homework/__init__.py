@@ -1,5 +1,6 @@
 """The homework of lesson 22 as experiments: each function makes one claim about `durable_log` happen on real files."""
 
+from labkit.experiments.homework.archiving import damage_a_checkpoint, seek_a_record
 from labkit.experiments.homework.beside_writer import read_beside_a_writer
 from labkit.experiments.homework.comparing import four_stores, growth
 from labkit.experiments.homework.crash_proof import cut_and_flip
@@ -20,6 +21,7 @@ __all__ = [
     "clock_turned_back",
     "crash_a_rotation",
     "cut_and_flip",
+    "damage_a_checkpoint",
     "forge_history",
     "four_stores",
     "growth",
@@ -32,6 +34,7 @@ __all__ = [
     "price_of_a_sync",
     "read_beside_a_writer",
     "search_for_secrets",
+    "seek_a_record",
     "sessions_apart",
     "split_a_log",
     "strange_ids",
