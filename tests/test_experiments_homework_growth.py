@@ -128,3 +128,13 @@ def test_a_damaged_checkpoint_costs_time_or_everything():
     assert seen["checkpoint-sound"] | {"begun-at": 20, "replayed": 5, "state": 25} == seen["checkpoint-sound"]
     assert seen["segments-removed"] == {"answer": "lost-word", "closed-segments": 0}
     assert unknown_words(seen) == set()
+
+
+def test_only_backups_of_a_living_session_verify():
+    """A copy in the middle of a line is torn, one across a rotation contradicts itself; both backups are whole moments."""
+    seen = asyncio.run(homework.copy_a_living_session(events=3))
+
+    assert seen.column("verdict") == ["torn-word", "sound-word", "corrupt-word", "sound-word"]
+    assert seen.column("kept") == [3, 3, "refused-word", 6]
+    assert "the manifest says" in str(seen["by-hand-rotation"]["said"])
+    assert unknown_words(seen) == set()

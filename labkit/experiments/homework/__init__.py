@@ -3,6 +3,7 @@
 from labkit.experiments.homework.archiving import damage_a_checkpoint, seek_a_record
 from labkit.experiments.homework.beside_writer import read_beside_a_writer
 from labkit.experiments.homework.comparing import four_stores, growth
+from labkit.experiments.homework.copying import copy_a_living_session
 from labkit.experiments.homework.crash_proof import cut_and_flip
 from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
@@ -19,6 +20,7 @@ __all__ = [
     "alter_history",
     "big_content",
     "clock_turned_back",
+    "copy_a_living_session",
     "crash_a_rotation",
     "cut_and_flip",
     "damage_a_checkpoint",
