@@ -150,7 +150,9 @@ class Observer:
         self.turn: Callable[[], bool] = lambda: False
         """Called before a change, in its thread; says whether time has passed."""
         self._names = Names()
-        self._standard = [_key(_fstat(number)) for number in (0, 1, 2)]
+        self._output = _key(_fstat(1))
+        self._told = {_key(_fstat(number)) for number in (0, 1, 2)}
+        """Files outside of which all is said that there is to say."""
 
     # --- Before the recording ---
 
@@ -240,7 +242,7 @@ class Observer:
         """Return the number of an open file or folder; None for what no crash state holds: a pipe, a device, a socket."""
         status = _fstat(_descriptor(descriptor))
         number = self._names.number(_key(status))
-        if number is None and stat.S_ISREG(status.st_mode) and _key(status) not in self._standard:
+        if number is None and stat.S_ISREG(status.st_mode) and _key(status) not in self._told:
             self.spool.unseen("outside", f"descriptor {_descriptor(descriptor)}, opened before")
         return number
 
@@ -261,7 +263,8 @@ class Observer:
             return self.spool.unseen("c-writer", path)
         number = self._names.new(_key(status), path, folder=entry.kind == "folder")
         if entry.kind == "link":
-            return self.spool.step("symlink", node=number, path=path, to=os.fsdecode(entry.content))
+            to = os.fsdecode(entry.content)
+            return self.spool.step("symlink", node=number, path=path, to=to, mode=entry.mode)
         self.spool.step(
             "mkdir" if entry.kind == "folder" else "create", node=number, path=path, mode=entry.mode
         )
@@ -294,7 +297,9 @@ class Observer:
         return lambda descriptor: self._opened(place, flags, before, descriptor)
 
     def _opened_outside(self, place: str, descriptor: int) -> None:
-        if stat.S_ISREG(_fstat(descriptor).st_mode) and not place.startswith("/proc/"):
+        status = _fstat(descriptor)
+        self._told.add(_key(status))
+        if stat.S_ISREG(status.st_mode) and not place.startswith("/proc/"):
             self.spool.unseen("outside", place)
 
     def _opened(self, place: str, flags: int, before: os.stat_result | None, descriptor: int) -> None:
@@ -326,7 +331,7 @@ class Observer:
             return b"".join(memoryview(buffer).cast("B") for buffer in buffers)[:count]
 
         said = self._said
-        if said and _key(_fstat(descriptor)) == self._standard[1]:
+        if said and _key(_fstat(descriptor)) == self._output:
             return lambda count: said(data(count))
         number = self._file_of(descriptor)
         return None if number is None else lambda count: self._moved(number, descriptor, at, data(count))

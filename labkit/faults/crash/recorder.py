@@ -100,7 +100,7 @@ def _record(order: dict[str, Any], root: Path, seconds: float, shown: str) -> Tr
             trace = parse(lines, shown, whole=False)
     if code is None:
         return _with(trace, [Unseen("unfinished", shown)])
-    return _with(trace, [Unseen("c-writer", path) for path in _differences(trace, root)])
+    return _with(trace, [Unseen("c-writer", path) for path in differences(trace, root)])
 
 
 def _with(trace: Trace, unseen: list[Unseen]) -> Trace:
@@ -136,7 +136,7 @@ def _ended_badly(failure: Path, code: int, shown: str, last_line: str) -> Record
     return RecordError(f"{where}: {what}; run it without the recorder to see why", error)
 
 
-def _differences(trace: Trace, root: Path) -> list[str]:
+def differences(trace: Trace, root: Path) -> list[str]:
     """List the paths at which the steps say something else than the disk does."""
     said = build(trace, len(trace.steps), ()).tree
     found = dict(_entries(root, root))
