@@ -138,3 +138,14 @@ def test_only_backups_of_a_living_session_verify():
     assert seen.column("kept") == [3, 3, "refused-word", 6]
     assert "the manifest says" in str(seen["by-hand-rotation"]["said"])
     assert unknown_words(seen) == set()
+
+
+def test_a_restart_sends_nothing_again(state):
+    """Two restarts at each length, and one mail; whoever acts while replaying sends one more each time."""
+    seen = asyncio.run(homework.restart(events=(20, 200)))
+
+    assert seen.column("mails") == [1, 1]
+    assert seen.column("mails-naive") == [2, 3]
+    assert seen.column("replayed") == [50, 50]
+    assert (state / "restart/mails.txt").read_text("utf-8").count("\n") == 1
+    assert unknown_words(seen, rows_are_names=True) == set()
