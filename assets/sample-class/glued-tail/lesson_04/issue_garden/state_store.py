@@ -385,7 +385,8 @@ def _make_folder(folder: Path) -> None:
     """Make one private folder durably. A symbolic link in its place would let records land elsewhere: refused."""
     try:
         folder.mkdir(mode=0o700)
-        sync_folder(folder.parent)
     except FileExistsError:
         if not stat.S_ISDIR(folder.lstat().st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder)) from None
+    # Also where it was there: whoever made it may have been killed before its sync, and we build on it.
+    sync_folder(folder.parent)
