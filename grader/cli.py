@@ -40,7 +40,7 @@ from grader.roster import RosterError, load_roster
 from grader.rungs import strongest_rung
 from grader.sandbox import sweep
 from grader.settings import DEFAULT_FILE, SettingsError, load_settings
-from grader.suites import LESSONS, load_suite
+from grader.suites import JUDGED, LESSONS, load_suite
 from labkit.workspace import WorkspaceError, kit_root, target, target_folder
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ _lessons = click.option(
     "--lesson",
     "lessons",
     multiple=True,
-    type=click.Choice(LESSONS),
-    help="One lesson; again for more. Default: all.",
+    type=click.Choice(JUDGED),
+    help="One lesson, or the homework; again for more. Default: every lesson, and no homework.",
 )
 _language = click.option(
     "--lang", type=click.Choice(["zh", "en"]), help="Language. Default: LAB_LANG, or the system's."

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.suites import LESSONS
-from labkit.workspace import kit_root
+from grader.suites import JUDGED, package_of
+from labkit.workspace import HOMEWORK, kit_root
 
 if TYPE_CHECKING:
     from grader.intake import Handin
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _JUDGES = ("grader", "labkit/faults/file_layer.py")
 _LABS = {
     "22": (),
+    HOMEWORK: (),
     "04": ("assets/issue-garden-lab", "assets/lesson-03-result", "assets/lesson-04-state"),
     "notebooks": ("labkit", "solution", "starter", "assets"),
 }
@@ -59,7 +60,7 @@ def together(digests: Iterable[str]) -> str:
 
 @functools.cache
 def _files_of(lesson: str) -> str:
-    others = [f"grader/suites/lesson_{other}" for other in LESSONS if other != lesson]
+    others = [f"grader/suites/{package_of(other)}/" for other in JUDGED if other != lesson]
     root = kit_root()
     parts = []
     for place in (*_JUDGES, *_LABS[lesson]):

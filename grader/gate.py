@@ -28,7 +28,7 @@ from grader.report.progress import progress
 from grader.report.words import chosen_language, say
 from grader.rungs import strongest_rung
 from grader.settings import DEFAULT_FILE, load_settings
-from grader.suites import LESSONS, load_suite
+from grader.suites import JUDGED, load_suite, package_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,12 +100,12 @@ def asked(lesson: str) -> list[Check]:
 
 def mutants_of(lesson: str) -> Sequence[Sample]:
     """Give the mutants of a lesson, in the order of its page."""
-    mutants: Sequence[Sample] = import_module(f"grader.suites.mutants.lesson_{lesson}").MUTANTS
+    mutants: Sequence[Sample] = import_module(f"grader.suites.mutants.{package_of(lesson)}").MUTANTS
     return mutants
 
 
 @click.command(epilog="Example: statelab gate --tests workspace/my_tests/test_my_store.py")
-@click.option("--lesson", type=click.Choice(LESSONS), default="22", show_default=True, help="Which suite.")
+@click.option("--lesson", type=click.Choice(JUDGED), default="22", show_default=True, help="Which suite.")
 @click.option(
     "--tests",
     "file",

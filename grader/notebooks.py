@@ -23,7 +23,7 @@ from grader.child.notebook_host import KIT, LIBRARIES, MAX_ERRORS, MAX_TEXT, NOT
 from grader.plain_text import printable
 from grader.rungs import HOST
 from grader.sandbox import open_box, start
-from labkit.workspace import LESSON_FOLDERS, kit_root
+from labkit.workspace import kit_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def _lay_down(task: NotebookTask, box: Box) -> None:
     (code / KIT / "workspace").symlink_to(box.place.work / "workspace")
     for handin in task.handins:
         for name, raw in handin.files.items():
-            target = code / KIT / "starter" / LESSON_FOLDERS[handin.lesson] / name
+            target = code / KIT / "starter" / handin.package / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(raw)
     for root, folders, names in os.walk(code):  # for a child that is another user, whatever the umask

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grader.plain_text import encodable
 from grader.suites.check import DIMENSIONS, Text
+from labkit.workspace import HOMEWORK
 
 if TYPE_CHECKING:
     from grader.intake import LeftOut
@@ -194,7 +195,7 @@ class Head:
             "submission": self.submission,
             "student": self.student,
             "handed_in": self.handed_in,
-            "verdict": gravest(lesson["verdict"] for lesson in lessons.values()),
+            "verdict": verdict_of({number: lesson["verdict"] for number, lesson in lessons.items()}),
             "problem": self.problem and _both(self.problem),
             "notes": [_both(note) for note in self.notes],
             "isolation": self.isolation,
@@ -219,12 +220,22 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """The one word of this submission's row (G6)."""
-        return gravest(lesson.verdict for lesson in self.lessons.values())
+        return verdict_of({number: lesson.verdict for number, lesson in self.lessons.items()})
 
     def plain(self) -> dict[str, Any]:
         """Give the outcome as JSON: the shape of a row (`Head`)."""
         lessons = {number: lesson.plain() for number, lesson in self.lessons.items()}
         return Head(self.submission, self.isolation, self.left_out).row(lessons)
+
+
+def verdict_of(lessons: Mapping[str, str]) -> str:
+    """Sum up a submission by the verdicts of its lessons.
+
+    A homework that was not handed in fails nobody; it counts only where nothing else was asked for.
+    """
+    counted = {number: verdict for number, verdict in lessons.items() if number != HOMEWORK}
+    handed_in = lessons.get(HOMEWORK, "missing-file") != "missing-file"
+    return gravest((lessons if handed_in or not counted else counted).values())
 
 
 def gravest(verdicts: Iterable[str]) -> str:

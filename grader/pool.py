@@ -16,7 +16,7 @@ from grader.intake.names import showable
 from grader.journal import Grading, Key
 from grader.notebooks import LESSON as NOTEBOOKS
 from grader.notebooks import NotebookTask, not_executed
-from grader.outcome import Finding, Head, conclude, gravest
+from grader.outcome import Finding, Head, conclude, verdict_of
 from grader.plain_text import printable
 from grader.roster import claim_of, seat
 from grader.suites import load_suite
@@ -283,8 +283,8 @@ class _Pass:
 
     def _tell_if_complete(self, row: _Row) -> None:
         if self.tell and not row.due:
-            verdicts = (self._known[key].verdict for key in row.keys if key.lesson != NOTEBOOKS)
-            self.tell(row.head.submission, gravest(verdicts))
+            verdicts = {key.lesson: self._known[key].verdict for key in row.keys if key.lesson != NOTEBOOKS}
+            self.tell(row.head.submission, verdict_of(verdicts))
 
 
 def _open(submission: Submission) -> Opened:

@@ -23,6 +23,8 @@ import platformdirs
 
 LESSON_FOLDERS = {"22": "lesson_22", "04": "lesson_04"}
 """Lesson number -> folder name below ``starter/``, ``solution/`` or a submission."""
+HOMEWORK, HOMEWORK_FILE = "22-homework", "homework.py"
+"""What is asked for by this name in place of a lesson: one file in the folder of lesson 22."""
 
 
 class WorkspaceError(Exception):
@@ -50,12 +52,18 @@ def target_folder(name: str | None = None) -> Path:
 
 def lesson_source(lesson: str, name: str | None = None) -> Path:
     """Return the folder of one lesson's code. Raises: WorkspaceError when the lesson or the folder is unknown."""
-    if lesson not in LESSON_FOLDERS:
-        raise WorkspaceError(f"lesson {lesson}: unknown; choose one of {', '.join(LESSON_FOLDERS)}")
-    folder = target_folder(name) / LESSON_FOLDERS[lesson]
+    folder = target_folder(name) / lesson_folder(lesson)
     if not folder.is_dir():
         raise WorkspaceError(f"{folder}: missing; make the starter again with 'statelab workspace reset'")
     return folder
+
+
+def lesson_folder(lesson: str) -> str:
+    """Return the name of a lesson's folder; the homework lies in that of its lesson. Raises: WorkspaceError."""
+    number = "22" if lesson == HOMEWORK else lesson
+    if number not in LESSON_FOLDERS:
+        raise WorkspaceError(f"lesson {lesson}: unknown; choose one of {', '.join(LESSON_FOLDERS)}")
+    return LESSON_FOLDERS[number]
 
 
 def load_lesson(lesson: str, name: str | None = None, module: str = "") -> ModuleType:

@@ -16,7 +16,7 @@ from grader.journal import ClassRecord, record_folder
 from grader.pool import CalibrationError, ClassRun
 from grader.report.words import SAID, TOPICS, VERDICTS, chosen_language
 from grader.settings import load_settings
-from grader.suites import LESSONS
+from grader.suites import JUDGED
 from grader.worker import grade_task
 from tests.class_of_many import calibrate_once
 from tests.piped import KIT
@@ -330,7 +330,7 @@ def test_a_name_that_moves_the_cursor_is_shown_harmlessly(tmp_path):
 def test_every_word_is_said_in_both_languages():
     """No lesson is without topics, no text without one of its languages, and placeholders are the same in both."""
     texts = [*SAID.values(), *VERDICTS.values(), *(topic for topics in TOPICS.values() for topic in topics)]
-    assert set(TOPICS) == set(LESSONS)
+    assert set(TOPICS) == set(JUDGED)
     for text in texts:
         assert text.zh
         assert text.en

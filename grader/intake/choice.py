@@ -18,7 +18,7 @@ from grader.intake.names import ends_like, showable
 from grader.intake.reasons import reason
 from grader.intake.source import Entry, Source
 from grader.suites.check import Text
-from labkit.workspace import LESSON_FOLDERS
+from labkit.workspace import HOMEWORK, LESSON_FOLDERS
 
 MAX_LISTED = 50
 _ARCHIVE_ENDINGS = (".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".zst", ".7z", ".rar")
@@ -26,7 +26,12 @@ _KIT_OWN = ("__init__.py", ".generated.json")  # beside the lesson folders; nobo
 
 
 def choose(source: Source, lesson: str) -> Handin:
-    """Take one lesson's files: at the root, below `starter/`, or one folder down; or the lesson's folder itself."""
+    """Take one lesson's files: at the root, below `starter/`, or one folder down; or the lesson's folder itself.
+
+    The homework is taken from where its lesson lies.
+    """
+    if lesson == HOMEWORK:
+        return choose(source, "22").homework()
     return _Choice(source, lesson).handin()
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from grader.intake.manifest import Manifest
 from grader.suites.check import Text
-from labkit.workspace import LESSON_FOLDERS
+from labkit.workspace import HOMEWORK, HOMEWORK_FILE, lesson_folder
 
 ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.xz", ".zip", ".tar", ".tgz", ".tbz2", ".txz")
 
@@ -35,7 +35,14 @@ class Handin:
     @property
     def package(self) -> str:
         """The name under which the files are imported."""
-        return LESSON_FOLDERS[self.lesson]
+        return lesson_folder(self.lesson)
+
+    def homework(self) -> Handin:
+        """Give the homework that lies in this hand-in of lesson 22: its one file, to be judged by itself."""
+        if HOMEWORK_FILE in self.files:
+            return Handin(HOMEWORK, {HOMEWORK_FILE: self.files[HOMEWORK_FILE]}, self.left_out)
+        path = f"{self.package}/{HOMEWORK_FILE}"
+        return Handin(HOMEWORK, {}, self.left_out, Text(f"缺少 {path}", f"{path} is not there"))
 
     def lay_down(self, code: Path) -> None:
         """Write the files below `code`, as the package that the child loads."""
@@ -71,7 +78,9 @@ class Opened:
     problem: Text | None = None
 
     def handin(self, lesson: str) -> Handin:
-        """Give one lesson's hand-in; when nothing can be graded, it says why."""
+        """Give the hand-in of one lesson, or of the homework; when nothing can be graded, it says why."""
+        if lesson == HOMEWORK and "22" in self.handins:
+            return self.handins["22"].homework()
         return self.handins.get(lesson) or Handin(lesson, problem=self.problem)
 
     @property

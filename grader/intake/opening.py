@@ -75,7 +75,7 @@ def open_submission(path: Path) -> Opened:
 
 
 def take(submission: Path, lesson: str) -> Handin:
-    """Take one lesson's files from a folder or archive as it stands, a work tree included. Never raises."""
+    """Take the files of one lesson, or the homework, from a folder or archive as it stands, a work tree included. Never raises."""
     try:
         with _found(submission, Deadline(), at_head=False) as found:
             return choose(found.source, lesson)

@@ -7,7 +7,8 @@ Columns (docs/instructor.md tells what each means):
                      _first_missed _seed                                        once per lesson
     left_out isolation feedback problem notes
 
-A column is never left out, so that two runs have the same ones; a lesson that was not graded leaves its own empty.
+A column is never left out, so that two runs have the same ones; a lesson that was not graded leaves its own empty. The
+homework alone has its columns only in a run that was asked for it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from grader.report.rows import Lesson, Row, figure, first_missed, lesson_verdict, points, problem
 from grader.report.student_text import cell
 from grader.suites import LESSONS
+from labkit.workspace import HOMEWORK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,22 +39,28 @@ def grades_csv(rows: Sequence[Row], names: Sequence[str]) -> str:
     """Give the table, with the rows' file names, with its byte order mark; lines end as RFC 4180 has it, and every cell is quoted."""
     lines = io.StringIO()
     writer = csv.writer(lines, quoting=csv.QUOTE_ALL)
-    writer.writerow(columns())
+    homework = any(HOMEWORK in row["lessons"] for row in rows)
+    writer.writerow(columns(homework=homework))
     for row, name in zip(rows, names, strict=True):
-        writer.writerow(_cells(row, name))
+        writer.writerow(_cells(row, name, _lessons(homework=homework)))
     return BOM + lines.getvalue()
 
 
-def columns() -> list[str]:
-    """Give the heading of every column, in its order."""
-    return [*_BEFORE, *(f"{lesson}_{column}" for lesson in LESSONS for column in _OF_A_LESSON), *_AFTER]
+def columns(*, homework: bool = False) -> list[str]:
+    """Give the heading of every column, in its order; those of the homework stand behind the lessons'."""
+    lessons = _lessons(homework=homework)
+    return [*_BEFORE, *(f"{lesson}_{column}" for lesson in lessons for column in _OF_A_LESSON), *_AFTER]
 
 
-def _cells(row: Row, name: str) -> list[str]:
+def _lessons(*, homework: bool) -> Sequence[str]:
+    return (*LESSONS, HOMEWORK) if homework else LESSONS
+
+
+def _cells(row: Row, name: str, lessons: Sequence[str]) -> list[str]:
     said = problem(row)
     shown = [cell(row[column]) for column in ("student", "submission", "handed_in")]
     cells = [*shown, row["verdict"], *map(figure, points(row))]
-    for lesson in LESSONS:
+    for lesson in lessons:
         found = row["lessons"].get(lesson)
         cells += _cells_of(found) if found else [""] * len(_OF_A_LESSON)
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from grader.suites.check import Text
-from labkit.workspace import language
+from labkit.workspace import HOMEWORK, language
 
 Language = Literal["zh", "en"]
 
@@ -26,8 +26,14 @@ TOPICS: dict[str, tuple[Text, ...]] = {
         Text("摘要", "digest"),
         Text("状态文件", "state file"),
     ),
+    HOMEWORK: (
+        Text("确认与同步", "acknowledging and syncing"),
+        Text("会话 ID", "session id"),
+        Text("校验和", "checksum"),
+        Text("崩溃证明", "crash proof"),
+    ),
 }
-"""What the required tests of a lesson cover, in their order."""
+"""What the required tests of a lesson, or of the homework, cover, in their order."""
 
 VERDICTS: dict[str, Text] = {
     "complete": Text("全部通过", "complete"),
@@ -53,6 +59,7 @@ DIMENSIONS: dict[str, Text] = {
     "resume": Text("恢复执行", "resume"),
     "evidence": Text("证据", "evidence"),
     "durability": Text("持久", "durability"),
+    "containment": Text("不越界", "containment"),
 }
 
 SAID: dict[str, Text] = {

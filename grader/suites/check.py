@@ -7,12 +7,23 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from labkit.workspace import HOMEWORK
+
 Dimension = Literal[
-    "concurrency", "recovery", "integrity", "diagnosis", "claim", "resume", "evidence", "durability"
+    "concurrency",
+    "recovery",
+    "integrity",
+    "diagnosis",
+    "claim",
+    "resume",
+    "evidence",
+    "durability",
+    "containment",
 ]
 DIMENSIONS: dict[str, tuple[Dimension, ...]] = {
     "22": ("concurrency", "recovery", "integrity", "diagnosis"),
     "04": ("claim", "resume", "evidence", "durability"),
+    HOMEWORK: ("durability", "containment", "integrity", "recovery"),
 }
 """What the rubric of a lesson counts by, in the order in which it is shown."""
 

@@ -24,7 +24,7 @@ from grader.report.page_words import PAGE
 from grader.report.rows import Lesson, Row, Test, both, figure, lesson_verdict, points
 from grader.report.student_text import legible, one_line
 from grader.report.words import DIMENSIONS, VERDICTS
-from grader.suites import LESSONS
+from grader.suites import JUDGED
 from grader.suites.check import Text
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def page_data(rows: Sequence[Row], names: Sequence[str], language: Language) -> 
 
 def _tests(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
     """Describe every test once, by lesson, required ones first. Its hint comes from a row that missed it."""
-    found: dict[str, dict[str, dict[str, Any]]] = {number: {} for number in LESSONS}
+    found: dict[str, dict[str, dict[str, Any]]] = {number: {} for number in JUDGED}
     for row in rows:
         for number, lesson in row["lessons"].items():
             for test in lesson["tests"]:
