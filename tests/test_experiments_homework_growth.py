@@ -149,3 +149,18 @@ def test_a_restart_sends_nothing_again(state):
     assert seen.column("replayed") == [50, 50]
     assert (state / "restart/mails.txt").read_text("utf-8").count("\n") == 1
     assert unknown_words(seen, rows_are_names=True) == set()
+
+
+# --- Running it ---
+
+
+def test_a_projects_script_forges_an_approval_and_no_session_is_opened_there(state):
+    """Both readers believe it, the chain included; a session inside a Git repository is refused, whichever came first."""
+    seen = asyncio.run(homework.forge_an_approval())
+
+    assert seen.column("events") == [3, 3, 0, 0, 0]
+    assert seen.column("approved") == [True, True, False, False, False]
+    assert seen.column("answer") == ["accepted"] * 2 + ["refused-word"] * 3
+    assert (state / "workspace-log/project/.git/HEAD").is_file()
+    assert not (state / "workspace-log/project/.agent/new").exists()
+    assert unknown_words(seen) == set()

@@ -15,6 +15,7 @@ from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
 from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
+from labkit.experiments.homework.workspace_log import forge_an_approval
 from labkit.experiments.homework.writers import one_writer, sessions_apart, strange_ids
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "crash_a_rotation",
     "cut_and_flip",
     "damage_a_checkpoint",
+    "forge_an_approval",
     "forge_history",
     "four_stores",
     "growth",
