@@ -164,3 +164,16 @@ def test_a_projects_script_forges_an_approval_and_no_session_is_opened_there(sta
     assert (state / "workspace-log/project/.git/HEAD").is_file()
     assert not (state / "workspace-log/project/.agent/new").exists()
     assert unknown_words(seen) == set()
+
+
+def test_each_trouble_shows_in_its_own_counter():
+    """Slow, full, killed, damaged: one counter each; the alert named the line, and was not needed for the others."""
+    seen = asyncio.run(homework.cause_trouble())
+
+    assert seen.column("write-failures") == [0, 0, 2, 0, 0]
+    assert seen.column("torn-recoveries") == [0, 0, 0, 1, 0]
+    assert seen.column("corruptions") == [0, 0, 0, 0, 1]
+    assert seen.column("alert-line") == ["–"] * 4 + [7]
+    assert seen.column("appends") == [30, 30, 28, 30, 30]
+    assert seen["slow"]["latency-ms"] > 30 * 10
+    assert unknown_words(seen) == set()

@@ -15,12 +15,14 @@ from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
 from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
 from labkit.experiments.homework.tables import where_files_are
 from labkit.experiments.homework.tampering import alter_history, forge_history
+from labkit.experiments.homework.troubles import cause_trouble
 from labkit.experiments.homework.workspace_log import forge_an_approval
 from labkit.experiments.homework.writers import one_writer, sessions_apart, strange_ids
 
 __all__ = [
     "alter_history",
     "big_content",
+    "cause_trouble",
     "clock_turned_back",
     "copy_a_living_session",
     "crash_a_rotation",
