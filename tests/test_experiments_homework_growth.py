@@ -177,3 +177,17 @@ def test_each_trouble_shows_in_its_own_counter():
     assert seen.column("appends") == [30, 30, 28, 30, 30]
     assert seen["slow"]["latency-ms"] > 30 * 10
     assert unknown_words(seen) == set()
+
+
+def test_repair_copies_and_records_what_it_cuts_and_leaves_damage_alone(state):
+    """The torn log has a copy, a record and a cut; beside the damaged one nothing is new, and no byte of it changed."""
+    seen = asyncio.run(homework.repair_logs())
+    torn, corrupt = seen.rows.values()
+    copy = next(state.glob("repair/torn/demo/*.torn-*"))
+
+    assert torn["new-files"] == f"{copy.name.lstrip('0')}, repairs.jsonl"
+    assert copy.name.endswith(f".torn-{torn['cut-at']}")
+    assert copy.stat().st_size == torn["cut-at"] + torn["cut-bytes"]
+    assert (torn["copy-whole"], torn["audited"], torn["exit-code"]) == (True, True, 0)
+    assert (corrupt["exit-code"], corrupt["new-files"], corrupt["unchanged"]) == (1, "–", True)
+    assert unknown_words(seen) == set()

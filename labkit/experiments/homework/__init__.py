@@ -9,6 +9,7 @@ from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
+from labkit.experiments.homework.repairing import repair_logs
 from labkit.experiments.homework.replaying import restart
 from labkit.experiments.homework.rivals import two_writers
 from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
@@ -40,6 +41,7 @@ __all__ = [
     "other_versions",
     "price_of_a_sync",
     "read_beside_a_writer",
+    "repair_logs",
     "restart",
     "search_for_secrets",
     "seek_a_record",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from labkit import words, workspace
 from labkit.experiments import cards
+from labkit.experiments.homework.commands import statelab_log
 from labkit.experiments.homework.tables import fresh_place
 from solution.durable_log import DurableLog
 from solution.durable_log.secrets import keep
@@ -49,15 +46,7 @@ async def inspect_with_secrets() -> Looked:
 
 def _inspect(file: Path) -> Looked:
     before = hashlib.sha256(file.read_bytes()).hexdigest()
-    statelab = "from labkit.cli import main; main(prog_name='statelab')"
-    done = subprocess.run(
-        [sys.executable, "-c", statelab, "log", "inspect", file.name, "--lang", words.language()],
-        cwd=file.parent,
-        env={**os.environ, "PYTHONPATH": str(workspace.kit_root()), "PYTHONUTF8": "1"},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    done = statelab_log("inspect", file.name, folder=file.parent)
     after = hashlib.sha256(file.read_bytes()).hexdigest()
     return Looked(
         f"statelab log inspect {file.name}", done.stdout + done.stderr, done.returncode, before, after
