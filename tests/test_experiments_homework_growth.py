@@ -191,3 +191,18 @@ def test_repair_copies_and_records_what_it_cuts_and_leaves_damage_alone(state):
     assert (torn["copy-whole"], torn["audited"], torn["exit-code"]) == (True, True, 0)
     assert (corrupt["exit-code"], corrupt["new-files"], corrupt["unchanged"]) == (1, "–", True)
     assert unknown_words(seen) == set()
+
+
+@pytest.mark.parametrize(
+    ("damage", "place", "total"), [("torn", (4, 5), 10), ("corrupt", (1, 2), "no-state")]
+)
+def test_three_tools_give_one_report(damage, place, total):
+    """Reader, inspector and repairer agree in every field; a damaged log has a place and no state."""
+    seen = asyncio.run(homework.one_report(damage))
+    reader, inspector, repairer, replay = seen.rows.values()
+
+    assert reader == inspector == repairer
+    assert len(reader) == 9
+    assert (reader["events"], reader["bad-line"]) == place
+    assert replay == {"sum": total}
+    assert unknown_words(seen) == set()

@@ -9,7 +9,7 @@ from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
-from labkit.experiments.homework.repairing import repair_logs
+from labkit.experiments.homework.repairing import one_report, repair_logs
 from labkit.experiments.homework.replaying import restart
 from labkit.experiments.homework.rivals import two_writers
 from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
@@ -37,6 +37,7 @@ __all__ = [
     "inspect_with_secrets",
     "memory_of_reading",
     "modes_under_umask",
+    "one_report",
     "one_writer",
     "other_versions",
     "price_of_a_sync",
