@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import time
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ import pytest
 
 from labkit import words
 from labkit.experiments import homework
-from labkit.experiments.homework import privacy, writers
+from labkit.experiments.homework import privacy, rivals, writers
 from labkit.experiments.homework.tables import Table
 
 
@@ -139,3 +140,29 @@ def test_the_folder_that_an_id_leads_to_is_watched(tmp_path):
     (tmp_path / "x").mkdir()
 
     assert writers._around(root, "../../x") - before == {tmp_path / "x"}
+
+
+def test_two_queues_take_one_number_and_a_lock_takes_turns(state):
+    """The first numbers collide for certain; with a lock no line is spoiled, and both processes have written."""
+    seen = homework.two_writers(events=5)
+    (log,) = (state / "rivals" / "locked").glob("demo/0*.jsonl")
+    pids = [json.loads(line)["data"]["pid"] for line in log.read_bytes().splitlines()]
+
+    assert seen["no-lock"]["doubled"] >= 1
+    assert tuple(seen["locked"].values()) == (10, 0, 0, 0, 0, "–")
+    assert [pids.count(pid) for pid in sorted({*pids})] == [5, 5]
+    assert unknown_words(seen) == set()
+
+
+def test_a_line_is_judged_by_the_records_that_share_it():
+    """Two on a line and a number given twice spoil all who are concerned; the others count."""
+    one, two, three = (b'{"sequence":%d,"type":"t"}' % number for number in (1, 2, 3))
+    log = b"\n".join([one, two + three, b"", two, b'{"sequence":4}', b""])
+
+    assert rivals.judged(log, 5) == {
+        "doubled": 1,
+        "spliced": 1,
+        "empty-lines": 1,
+        "spoiled-percent": 60,
+        "for-example": (two + three).decode(),
+    }

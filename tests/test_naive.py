@@ -172,6 +172,18 @@ def test_acting_while_replaying_does_it_again() -> None:
     assert len(mails) == 3
 
 
+def test_own_queue_holds_back_nobody_else(path: Path) -> None:
+    """Two stores on one log, each with a queue: both count before either writes."""
+
+    async def run() -> None:
+        stores = naive.OwnQueueStore(path), naive.OwnQueueStore(path)
+        with actions.disturbed(path.parent, {"op": "write", "do": "hold", "until": 2}):
+            await asyncio.gather(*(store.append("a", None) for store in stores))
+
+    asyncio.run(run())
+    assert path.read_bytes().count(b'"sequence":1,') == 2
+
+
 def test_every_mistake_is_named() -> None:
     """The first word of each docstring says that it is one, or that it is only a stricter or a more lenient choice."""
     stores = {name: getattr(naive, name) for name in naive.__all__}

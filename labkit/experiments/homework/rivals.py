@@ -1,0 +1,75 @@
+"""Two processes on one log: what is left of their records without a lock, and with one (C22-38)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, cast
+
+from labkit import workspace
+from labkit.experiments.homework.tables import Cell, Table, fresh_place
+
+LOGS = {"no-lock": "events.jsonl", "locked": "demo/00000000000000000001.jsonl"}
+
+_NUMBER = re.compile(rb'"sequence":(\d+)')
+
+
+def two_writers(events: int = 100) -> Table:
+    """Let two processes append so many events each to the same log, without a lock and with one; judge every line."""
+    place = fresh_place("rivals")
+    rows: dict[str, dict[str, Cell]] = {}
+    for kind, log in LOGS.items():
+        folder = place / kind
+        folder.mkdir(mode=0o700)
+        _together(kind, folder, events)
+        rows[kind] = {"appended": 2 * events, **judged((folder / log).read_bytes(), 2 * events)}
+    return Table(rows)
+
+
+def _together(kind: str, folder: Path, events: int) -> None:
+    """Start two writers, let them go at once, and wait for both. Raises: RuntimeError when one of them failed."""
+    program = "labkit.experiments.homework.rival"
+    with ExitStack() as running:
+        pair = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", program, kind, folder, str(events)],
+                    cwd=workspace.kit_root(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(2)
+        ]
+        for one in pair:
+            cast("IO[str]", one.stdout).readline()
+        for one in pair:
+            orders = cast("IO[str]", one.stdin)
+            orders.write("go\n")
+            orders.flush()
+        ended = [one.communicate()[0] for one in pair]
+    if ended != ["done\n", "done\n"]:
+        raise RuntimeError(f"{folder}: a writer failed before its end; run the cell again")
+
+
+def judged(log: bytes, appended: int) -> dict[str, Cell]:
+    """Count what is wrong with the lines of a log to which so many events were appended.
+
+    A record is spoiled when it shares its line with another, or its number with another line.
+    """
+    lines = [_NUMBER.findall(line) for line in log.removesuffix(b"\n").split(b"\n")]
+    held = Counter(number for numbers in lines for number in numbers)
+    sound = sum(len(numbers) == 1 and held[numbers[0]] == 1 for numbers in lines)
+    spliced = (line for line in log.split(b"\n") if len(_NUMBER.findall(line)) > 1)
+    return {
+        "doubled": held.total() - len(held),
+        "spliced": sum(len(numbers) > 1 for numbers in lines),
+        "empty-lines": lines.count([]),
+        "spoiled-percent": round(100 * (1 - sound / appended)),
+        "for-example": next(spliced, "–".encode()).decode(),
+    }
