@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.cells import cell_len
 
@@ -135,6 +135,40 @@ def timeline(
         files=tuple(_files(trace, state)),
         report=report or {},
     )
+
+
+class Found(Protocol):
+    """A crash that broke a promise, as ``labkit.faults.crash.counterexample.Counterexample``."""
+
+    @property
+    def model(self) -> str:
+        """What a crash keeps."""
+        ...
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The promises that it breaks."""
+        ...
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What the recovery found."""
+        ...
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded."""
+        ...
+
+    @property
+    def state(self) -> CrashState:
+        """What the crash left."""
+        ...
+
+
+def timeline_of(found: Found) -> TimelineView:
+    """Lay out a counterexample."""
+    return timeline(found.trace, found.state, found.broken, model=found.model, report=found.report)
 
 
 class _Lanes:
@@ -310,8 +344,9 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     for name in ("read", "after"):
         if isinstance(report.get(name), list):
             yield t(f"crash-report.{name}", n=len(report[name]))
-    if report.get("error"):
-        yield t("crash-report.error", error=report["error"])
+    for name in ("error", "missing", "ended"):
+        if report.get(name):
+            yield t(f"crash-report.{name}", why=report[name])
 
 
 def file_line(file: FileBytes) -> str:
@@ -319,6 +354,41 @@ def file_line(file: FileBytes) -> str:
     if file.view is None:
         return t("crash-timeline.no-name", path=file.path)
     return t("crash-timeline.file", path=file.path, size=file.view.size, whole=file.whole)
+
+
+def timeline_columns(view: TimelineView) -> tuple[str, ...]:
+    """Name the columns of a timeline's table; that of the threads only where there is more than one."""
+    threads = ("thread",) if view.threads > 1 else ()
+    return ("number", *threads, "operation", "bytes", "secured", "fate")
+
+
+def timeline_cells(row: TimelineRow) -> dict[str, str]:
+    """Return one step's texts by column."""
+    return {
+        "number": str(row.number),
+        "thread": str(row.thread),
+        "operation": step_line(row),
+        "bytes": "" if row.size is None else str(row.size),
+        "secured": str(row.secured_by or ("–" if row.op in CONTENT | NAMES else "")),
+        "fate": fate_line(row),
+    }
+
+
+def lane_line(lane: Lane) -> str:
+    """Name a lane: the names that a file had, or whose names a folder holds."""
+    if not lane.folder:
+        return " → ".join(lane.names)
+    name = lane.names[0]
+    return t("crash-timeline.root") if name == "." else t("crash-timeline.folder", path=name)
+
+
+def secured_bars(view: TimelineView) -> list[tuple[int, int, int]]:
+    """Return lane, first step and sync, by number, of each stretch that one sync secured, in the lane of the steps."""
+    first: dict[tuple[int, int], int] = {}
+    for row in view.rows:
+        if row.secured_by:
+            first.setdefault((row.lane + 1, row.secured_by), row.number)
+    return [(lane, begins, sync) for (lane, sync), begins in first.items()]
 
 
 # --- As text, for a terminal ---
@@ -334,11 +404,10 @@ def as_text(view: TimelineView, language: str) -> str:
 
 
 def _rows_as_text(view: TimelineView) -> Iterator[str]:
-    threads = ("thread",) if view.threads > 1 else ()
-    columns = ("number", *threads, "operation", "bytes", "secured", "fate")
+    columns = timeline_columns(view)
     first, last = _stretch(view)
     drawn = [{name: t(f"crash-timeline.{name}") for name in columns}]
-    drawn += [_cells(row) for row in view.rows[first:last]]
+    drawn += [timeline_cells(row) for row in view.rows[first:last]]
     widths = [max(cell_len(cells[name]) for cells in drawn) for name in columns]
     lines = [_aligned([cells[name] for name in columns], widths) for cells in drawn]
     crash_at = view.after - first + 1
@@ -362,17 +431,6 @@ def _stretch(view: TimelineView) -> tuple[int, int]:
 
 
 _EXPECTED = (Fate.ARRIVED, Fate.DONE, Fate.AFTER)
-
-
-def _cells(row: TimelineRow) -> dict[str, str]:
-    return {
-        "number": str(row.number),
-        "thread": str(row.thread),
-        "operation": step_line(row),
-        "bytes": "" if row.size is None else str(row.size),
-        "secured": str(row.secured_by or ("–" if row.op in CONTENT | NAMES else "")),
-        "fate": fate_line(row),
-    }
 
 
 def _aligned(texts: Sequence[str], widths: Sequence[int]) -> str:

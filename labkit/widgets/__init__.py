@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import views, workspace
+from labkit.crash_actions import Settings, Switches
 from labkit.widgets.check import Check
 from labkit.widgets.control_room import ControlRoom
+from labkit.widgets.crash_explorer import CrashExplorer
 from labkit.widgets.crash_matrix import CrashMatrix, RefusalTable
+from labkit.widgets.crash_timeline import CrashTimeline
 from labkit.widgets.pictures import HeatMap, Lanes
 from labkit.widgets.prediction import Prediction
 from labkit.widgets.spine_board import PhaseDiagram
@@ -21,12 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from labkit.views import CommandEnd, Struck, TracedStep
+    from labkit.views import CommandEnd, Found, Struck, TracedStep
 
 __all__ = [
     "check",
     "control_room",
+    "crash_explorer",
     "crash_matrix",
+    "crash_timeline",
     "heatmap",
     "lanes",
     "phase_diagram",
@@ -69,6 +74,24 @@ def phase_diagram(state: Mapping[str, Any] | Path | str) -> PhaseDiagram:
 def crash_matrix(strikes: Iterable[Struck], title: str | None = None) -> CrashMatrix:
     """Return the picture of a round killed at place after place: operation × verdict, and whether the invariants held."""
     return CrashMatrix(strikes, title or t("matrix.title"))
+
+
+def crash_explorer(
+    store: str = "naive", model: str = "weak", events: int = 10, limit: int = 2000, **switches: bool
+) -> CrashExplorer:
+    """Return the crash explorer, with what is chosen at first: a store, a model, numbers of events and states at most.
+
+    ``switches`` are ``fsync``, ``folder_sync`` and ``atomic_replace``. Raises: ValueError for a choice that there is not;
+    TypeError for another switch.
+    """
+    return CrashExplorer(Settings(store, model, events, limit, Switches(**switches)))
+
+
+def crash_timeline(found: Found) -> CrashTimeline:
+    """Return one counterexample drawn: what was done, what was synced, what the crash kept, and the bytes it left."""
+    made = CrashTimeline()
+    made.show(views.timeline_of(found))
+    return made
 
 
 def refusal_table(results: Mapping[str, CommandEnd], title: str | None = None) -> RefusalTable:

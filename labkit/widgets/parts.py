@@ -82,6 +82,14 @@ class Choice(Part):
     value = traitlets.Unicode().tag(sync=True)
 
 
+class Toggle(Part):
+    """Something that is on or off."""
+
+    _esm = script("toggle.js")
+    label = traitlets.Unicode().tag(sync=True)
+    value = traitlets.Bool(default_value=True).tag(sync=True)
+
+
 class Select(Part):
     """One of many names; `groups` are pairs of a group's label and its names."""
 
