@@ -14,7 +14,7 @@ import pytest
 
 from labkit import words
 from labkit.experiments import homework
-from labkit.experiments.homework import privacy, rivals, writers
+from labkit.experiments.homework import on_disk, privacy, rivals, writers
 from labkit.experiments.homework.tables import Table
 
 
@@ -166,3 +166,16 @@ def test_a_line_is_judged_by_the_records_that_share_it():
         "spoiled-percent": 60,
         "for-example": (two + three).decode(),
     }
+
+
+def test_a_lock_dies_with_its_writer_and_nothing_opens_without_one(state):
+    """The one outside learns who is inside, gets in after SIGKILL, and goes on counting; no locks, no log."""
+    seen = homework.one_writer(events=2)
+    events = on_disk.records(state / "one-writer" / "demo")
+
+    assert seen.column("answer") == ["opened", "LogLockedError", "opened", "LockingUnsupportedError"]
+    assert f"process {events[0]['data']['pid']} on" in seen["beside-it"]["said"]
+    assert [event["sequence"] for event in events] == [1, 2, 3]
+    assert events[2]["data"]["pid"] not in {events[0]["data"]["pid"], os.getpid()}
+    assert not list((state / "one-writer" / "elsewhere").glob("*.json*"))
+    assert unknown_words(seen) == set()
