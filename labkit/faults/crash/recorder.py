@@ -136,6 +136,10 @@ def _ended_badly(failure: Path, code: int, shown: str, last_line: str) -> Record
     return RecordError(f"{where}: {what}; run it without the recorder to see why", error)
 
 
+_ODD = Entry("file", mode=-1)
+"""A pipe, a device, a socket: no step makes one."""
+
+
 def differences(trace: Trace, root: Path) -> list[str]:
     """List the paths at which the steps say something else than the disk does."""
     said = build(trace, len(trace.steps), ()).tree
@@ -143,8 +147,8 @@ def differences(trace: Trace, root: Path) -> list[str]:
     return sorted(path for path in said.keys() | found.keys() if said.get(path) != found.get(path))
 
 
-def _entries(folder: Path, root: Path) -> Iterator[tuple[str, Entry | None]]:
-    """Read everything below a folder; None for what no trace holds: a pipe, a device, a socket."""
+def _entries(folder: Path, root: Path) -> Iterator[tuple[str, Entry]]:
+    """Read everything below a folder."""
     for path in folder.iterdir():
         status, name = path.lstat(), path.relative_to(root).as_posix()
         mode = stat.S_IMODE(status.st_mode)
@@ -154,4 +158,4 @@ def _entries(folder: Path, root: Path) -> Iterator[tuple[str, Entry | None]]:
         elif stat.S_ISLNK(status.st_mode):
             yield name, Entry("link", os.fsencode(path.readlink()), mode)
         else:
-            yield name, Entry("file", path.read_bytes(), mode) if stat.S_ISREG(status.st_mode) else None
+            yield name, Entry("file", path.read_bytes(), mode) if stat.S_ISREG(status.st_mode) else _ODD

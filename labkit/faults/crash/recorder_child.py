@@ -36,6 +36,10 @@ from labkit.faults.crash.trace_file import HEADER  # noqa: E402
 from labkit.faults.crash.watching import Bypass, OneOrder  # noqa: E402
 
 
+class NoWorkError(Exception):
+    """A scenario has nothing to record."""
+
+
 class Lines(io.RawIOBase):
     """A standard output of which every line is an acknowledgement, as soon as it is whole and has left the buffer."""
 
@@ -78,6 +82,8 @@ def main() -> None:
     except SystemExit as end:
         if end.code not in (None, 0):
             _leave(order, f"ended with the exit code {end.code if isinstance(end.code, int) else 1}")
+    except NoWorkError:
+        _leave(order, "has no function work(folder, events, acknowledge)")
     except BaseException as error:  # noqa: BLE001 - whatever ended the code, it is told in one line
         _leave(order, f"ended with {type(error).__name__}", error)
 
@@ -92,6 +98,8 @@ def _scenario(order: dict[str, Any], spool: Spool) -> Callable[[], object]:
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     folder = Path(order["root"])
+    if not callable(getattr(module, "work", None)):
+        raise NoWorkError
     if hasattr(module, "prepare"):
         module.prepare(folder)
     return lambda: module.work(folder, order["events"], lambda value: acknowledge(spool, value))
@@ -123,6 +131,7 @@ def _leave(order: dict[str, Any], what: str, error: BaseException | None = None)
     own = order.get("scenario") or order.get("program") or "statelab"
     frames = traceback.extract_tb(error.__traceback__) if error else []
     lines = [frame.lineno for frame in frames if frame.filename == own]
+    lines += [error.lineno] if isinstance(error, SyntaxError) and error.filename == own else []
     told = {"where": f"{own}:{lines[-1]}" if lines else own, "what": what}
     told["error"] = type(error).__name__ if error else ""
     descriptor = real("open")(order["failure"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
