@@ -5,12 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from labkit.faults.crash.explorer import Exploration, code_of, explore, record
+from labkit.faults.crash.promises import Facts, broken
+from labkit.faults.crash.recovery import Recoveries
 from labkit.faults.crash.scenarios import spine
+from labkit.faults.crash.states import build
+from labkit.faults.crash.switches import Switches, apply
+from labkit.faults.crash.trace import Choice
 from tests import spine_code  # noqa: F401 - makes issue_garden importable
 from tests.spine_lab import environment
 
@@ -24,6 +31,13 @@ SOURCE = "src/search.mjs"
 ACCEPTED = spine.tools().accepted
 AS_IT_WAS = spine.tools().commit[SOURCE]
 
+
+def interrupted(lab: Path) -> None:
+    """Claim the task, and stop there."""
+    with spine.tools().border():
+        spine.run_round(lab, [].append, interrupt=True)
+
+
 Change = Callable[[Path], object]
 CHANGES: dict[str, Change] = {
     "nothing": lambda lab: None,
@@ -34,9 +48,7 @@ CHANGES: dict[str, Change] = {
     "no source": lambda lab: (lab / SOURCE).unlink(),
     "a word behind it": lambda lab: (lab / SOURCE).write_bytes(AS_IT_WAS + b"// looked at it\n"),
     "a new file": lambda lab: (lab / "src/new.mjs").write_bytes(b"export {};\n"),
-    "a runner's memory": lambda lab: (
-        (lab / ".loop/claims").mkdir(parents=True) or (lab / ".loop/lock").touch()
-    ),
+    "a runner's memory": interrupted,
 }
 
 
@@ -94,3 +106,215 @@ def test_what_nothing_stands_in_for_is_loud(tmp_path: Path) -> None:
     """A command that the runner did not use when the stand-ins were written is an error, never an empty answer."""
     with spine.tools().border(), pytest.raises(LookupError, match="push"):
         subprocess.run(["git", "push"], cwd=tmp_path, check=False)
+
+
+# --- What the explorer finds ---
+
+ALL = 1_000_000
+STORES = ("spine", "spine-resumed", "spine-closed")
+LAST_SYNC = 60
+"""A round has fewer syncs than this."""
+
+
+@pytest.fixture(autouse=True)
+def _own_counterexamples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+
+
+def keeps_all(store: str | Path, model: str, limit: int | None, events: int = 1) -> Exploration:
+    """Explore; fail with what broke, and unless the recorder saw everything."""
+    found = explore(store, model, limit=limit, events=events)
+    assert [(one.broken, one.state.after, one.state.choices) for one in found.broken] == []
+    assert found.verdict == "kept"
+    return found
+
+
+@pytest.mark.parametrize("model", ["kill", "ordered", "weak"])
+def test_no_crash_state_of_a_round_breaks_a_promise(model: str) -> None:
+    """The first 60 states, simplest first; the proof tries thousands."""
+    assert keeps_all("spine", model, 60).explored >= 50
+
+
+@pytest.mark.parametrize("store", STORES[1:])
+def test_no_crash_state_of_a_resumed_or_closed_round_breaks_a_promise(store: str) -> None:
+    """Interrupted and gone on with; rejected and closed by a person."""
+    assert keeps_all(store, "weak", 60).explored >= 50
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("store", STORES)
+def test_every_killed_round_keeps_every_promise(store: str) -> None:
+    """Cut at every byte of every write."""
+    found = keeps_all(store, "kill", ALL)
+    assert found.complete
+    assert found.explored > 4_000
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("model", ["ordered", "weak", "fail"])
+@pytest.mark.parametrize("store", STORES)
+def test_thousands_of_crash_states_keep_every_promise(store: str, model: str) -> None:
+    """As many as an exploration tries where nobody asks for fewer; of failed operations, all."""
+    found = keeps_all(store, model, None)
+    assert found.complete or found.explored == 5_000
+
+
+# --- Killed, run again, and then the power goes ---
+
+TWICE = Path(spine.__file__).with_name("spine_twice.py")
+
+
+def test_what_a_killed_run_left_unsynced_is_not_built_on() -> None:
+    """Killed between making a folder and the sync of its name; the next run does a whole round in it."""
+    assert keeps_all(TWICE, "weak", 60, events=1).explored >= 50
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("number", range(1, LAST_SYNC))
+def test_a_round_killed_before_any_sync_is_not_built_on(number: int) -> None:
+    """The same for every sync of a round."""
+    keeps_all(TWICE, "weak", 300, events=number)
+
+
+# --- The runner with a mistake ---
+
+STORE, ROUND, TASKS = "state_store.py", "stateful_round.py", "task.py"
+
+
+@dataclass(frozen=True)
+class Slip:
+    """The runner with a mistake in one file: texts that are replaced, and which promise a crash then breaks, under a model."""
+
+    name: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+    model: str
+    breaks: str
+    scenario: str | Path = "spine"
+
+
+SLIPS = (
+    Slip("no-sync-of-a-file", STORE, ((
+        "            write_all(descriptor, content)\n            os.fsync(descriptor)\n",
+        "            write_all(descriptor, content)\n",
+    ),), "ordered", "state-whole"),
+    Slip("no-sync-of-its-folder", STORE, ((
+        "    sync_folder(path.parent)\n    # END SOLUTION\n\n\ndef publish_json",
+        "    # END SOLUTION\n\n\ndef publish_json",
+    ),), "weak", "acknowledged-survive"),
+    Slip("written-in-place", STORE, ((
+        "    temporary = _write_temporary(path, value)\n    try:\n        replace_file(temporary, path)\n",
+        "    temporary = path\n    try:\n        path.write_text(json.dumps(value))\n",
+    ),), "kill", "state-whole"),
+    Slip("published-in-place", STORE, ((
+        "    temporary = _write_temporary(path, value)\n    try:\n        os.link(temporary, path)\n    finally:\n        _forget(temporary)\n",
+        "    path.write_text(json.dumps(value))\n",
+    ),), "kill", "state-whole"),
+    Slip("moved-before-recorded", ROUND, (
+        ("    folder.prepare(task.id)\n    digests", '    folder.prepare(task.id)\n    move_task(desk.lab, file_name, "inbox", "processing")\n    digests'),
+        ('    move_task(desk.lab, file_name, "inbox", "processing")\n    # The event', "    # The event"),
+    ), "kill", "explained"),
+    Slip("started-before-recorded", ROUND, (
+        ('    state = _advance(desk.folder, checkpoint.state, phase="agent_running")\n', ""),
+        ("(desk.lock,))\n    _note", '(desk.lock,))\n    state = _advance(desk.folder, checkpoint.state, phase="agent_running")\n    _note'),
+    ), "kill", "acknowledged-survive"),
+    Slip("copied-instead-of-moved", TASKS, ((
+        '    os.rename(lab / "tasks" / source / file_name, new)\n',
+        '    new.write_bytes((lab / "tasks" / source / file_name).read_bytes())\n    (lab / "tasks" / source / file_name).unlink()\n',
+    ),), "kill", "task-once"),
+    Slip("found-folder-not-synced", STORE, (
+        ("        folder.mkdir(mode=0o700)\n", "        folder.mkdir(mode=0o700)\n        sync_folder(folder.parent)\n"),
+        ("and we build on it.\n    sync_folder(folder.parent)\n", "and we build on it.\n"),
+    ), "weak", "explained", TWICE),
+)  # fmt: skip
+
+
+def with_slip(slip: Slip, folder: Path) -> Path:
+    """Lay down a copy of the one file with the slip in it; returns what to import it from."""
+    source = next(path for root in spine.CODE if (path := root / "issue_garden" / slip.file).exists())
+    text = source.read_text("utf-8")
+    for old, new in slip.edits:
+        assert text.count(old) == 1, f"{slip.name}: stands in {slip.file} {text.count(old)} times: {old!r}"
+        text = text.replace(old, new)
+    (folder / "issue_garden").mkdir()
+    (folder / "issue_garden" / slip.file).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: slip.name)
+def test_each_slip_has_a_crash_that_breaks_its_promise(slip: Slip, tmp_path: Path) -> None:
+    """One step left out, or two in the other order: the explorer finds a state, and names what it breaks."""
+    kinds: list[int] = [0]
+
+    found = explore(
+        slip.scenario, slip.model, events=1, limit=400, imports=(with_slip(slip, tmp_path),),
+        on_progress=lambda progress: kinds.append(progress.broken), stop=lambda: kinds[-1] > 0,
+    )  # fmt: skip
+
+    assert slip.breaks in {name for one in found.broken for name in one.broken}
+
+
+def test_without_the_syncs_of_folders_the_agent_runs_twice() -> None:
+    """The agent has just begun; the names of `.loop` and of the task's move were not synced: nothing tells of that start."""
+    _, code = code_of("spine")
+    trace = apply(record(code, 1), Switches(folder_sync=False))
+    begun = next(step.number for step in trace.steps if step.op == "acknowledge")
+    lost = [
+        step.number
+        for step in trace.steps[:begun]
+        if step.path in (".loop", f"tasks/inbox/{spine.TASK}.json")
+    ]
+
+    state = build(trace, begun, [Choice(number) for number in lost])
+    with Recoveries(code, children=1) as recoveries:
+        report = recoveries.report(state.tree)
+
+    assert len(lost) == 2
+    assert "agent-at-most-once" in broken(
+        spine.PROMISES, Facts(trace.acknowledged, state.acknowledged), report
+    )
+
+
+# --- The promises, on reports made by hand ---
+
+SEEN: dict[str, Any] = {
+    "places": ["processing"], "records": ["claim", "facts", "state"], "damaged": [], "status": "active", "phase": "claimed",
+    "decision": None, "events": ["claim_started", "claim_completed"],
+}  # fmt: skip
+SOUND: dict[str, Any] = {
+    "before": SEEN, "after": SEEN, "answer": {"decision": "completed", "reason": "verified", "cause": None}, "error": None,
+    "started": 1, "closed": None, "read": [],
+}  # fmt: skip
+WRONG: dict[str, dict[str, Any]] = {
+    "state-whole": {"after": SEEN | {"damaged": [".loop/claims/issue-002.json"]}},
+    "task-once": {"before": SEEN | {"places": ["inbox", "processing"]}},
+    "agent-at-most-once": {"started": 2},
+    "explained": {"before": SEEN | {"records": ["claim", "state"]}},
+    "way-out": {"closed": {"decisions": ["closed", "blocked"], "places": ["closed"]}},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_promise_is_broken_by_its_own_defect(name: str) -> None:
+    """One thing wrong in a sound report breaks one promise."""
+    known = Facts((), ())
+
+    assert broken(spine.PROMISES, known, SOUND) == ()
+    assert broken(spine.PROMISES, known, SOUND | WRONG[name]) == (name,)
+
+
+def test_a_start_before_the_crash_counts() -> None:
+    """The start that was acknowledged, and the one of the next run."""
+    known = Facts(({"agent": spine.TASK},), ({"agent": spine.TASK},))
+
+    assert broken(("agent-at-most-once",), known, SOUND) == ("agent-at-most-once",)
+
+
+def test_a_refusal_without_a_cause_explains_nothing() -> None:
+    """Nor does a run that dies of its own mistake."""
+    silent = SOUND | {"answer": {"decision": "blocked", "reason": "unsafe_resume", "cause": None}}
+    dead = SOUND | {"answer": None, "error": "KeyError"}
+
+    assert [broken(("explained",), Facts((), ()), report) for report in (silent, dead)] == [
+        ("explained",)
+    ] * 2

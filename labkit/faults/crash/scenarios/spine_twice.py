@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from unittest import mock
 
 from labkit.faults.crash.scenarios import spine
 from labkit.faults.crash.scenarios.spine import PROMISES, Acknowledge, prepare, recover
+from labkit.faults.crash.spine_tools import replaced
 
 __all__ = ["PROMISES", "prepare", "recover", "work"]
 
@@ -44,5 +44,5 @@ def killed_before_sync(number: int) -> Iterator[None]:
             raise Killed
         real(descriptor)
 
-    with mock.patch.object(os, "fsync", fsync):
+    with replaced(os, "fsync", fsync):
         yield
