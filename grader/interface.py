@@ -10,9 +10,11 @@ import ast
 import builtins
 import warnings
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from grader.suites.check import Text
+from labkit.workspace import HOMEWORK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +27,9 @@ MAX_SOURCE_BYTES = 256 * 1024
 _NAME = "<handed-in>"
 Kind = Literal["def", "async def", "other"]
 _FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+_ONE_PARSE = Lock()
+"""Python before 3.11.8 counts the depth of all threads' parses as one, and raises SystemError when two of them meet."""
 
 warnings.filterwarnings("ignore", module=_NAME)  # of a student's spelling, on the grader's screen
 
@@ -41,15 +46,18 @@ class Interface:
 
 
 def read_interface(files: Mapping[str, bytes]) -> Interface:
-    """Read the interface of lesson 22 from the submission's files, by their names."""
-    large = [name for name, raw in files.items() if len(raw) > MAX_SOURCE_BYTES]
+    """Read the interface of lesson 22 from the submission's files, by their names.
+
+    The homework among them is judged by itself: that it cannot be read says nothing of its lesson.
+    """
+    large = [name for name, raw in files.items() if len(raw) > MAX_SOURCE_BYTES and name != HOMEWORK_FILE]
     if large:
         return Interface({}, Text(f"{large[0]} 超过 256 KiB", f"{large[0]} is larger than 256 KiB"))
-    try:
-        trees = {name.removesuffix(".py"): ast.parse(raw, _NAME) for name, raw in files.items()}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    trees = {name.removesuffix(".py"): _parsed(raw) for name, raw in files.items()}
+    read = {name: tree for name, tree in trees.items() if tree}
+    if trees.keys() - read.keys() - {HOMEWORK_FILE.removesuffix(".py")}:
         return Interface(dict.fromkeys(CALLS, "other"))
-    sources = _Sources(trees)
+    sources = _Sources(read)
     methods: dict[str, Kind] = {}
     for name, arguments in CALLS.items():
         found = sources.method(STORE, name)
@@ -70,6 +78,17 @@ def read_interface(files: Mapping[str, bytes]) -> Interface:
             {}, Text(f"源码里 {ERROR} 不是异常类", f"{ERROR} is no exception class in the source")
         )
     return Interface(methods)
+
+
+def _parsed(raw: bytes) -> ast.Module | None:
+    """Read one source; None for one that Python does not read, or that is too large to try."""
+    if len(raw) > MAX_SOURCE_BYTES:
+        return None
+    try:
+        with _ONE_PARSE:
+            return ast.parse(raw, _NAME)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 class _Module:

@@ -26,6 +26,7 @@ from grader.proxy import Children
 from grader.rungs import HOST
 from grader.sandbox import open_box
 from grader.settings import load_settings
+from grader.suites import load_suite
 from grader.suites.check import Text
 from grader.suites.mutants import Sample
 from grader.suites.mutants.lesson_22 import MUTANTS, VARIANTS
@@ -189,6 +190,7 @@ class Tried:
                 {
                     "id": mutant.id,
                     "idea": mutant.idea._asdict(),
+                    **_meant_for(mutant),
                     "killed": bool(trial.stopped_by),
                     "killed_by": trial.stopped_by,
                     "tests": {test: trial.of(test).status for test in self.tests},
@@ -196,6 +198,12 @@ class Tried:
                 for mutant, trial in self.mutants
             ],
         }
+
+
+def _meant_for(mutant: Sample) -> dict[str, Any]:
+    """Give the rules that a mutant breaks, and the title of the suite's own check for it."""
+    check = load_suite(LESSON).find(mutant.caught_by or "")
+    return {"rules": list(check.rules), "meant": check.title._asdict()}
 
 
 def try_tests(file: OwnTests, jobs: int, tell: Callable[[str], None], limits: Limits | None = None) -> Tried:

@@ -19,7 +19,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.workspace import LESSON_FOLDERS, kit_root, lesson_source, scratch, set_aside
+from labkit.workspace import (
+    HOMEWORK,
+    HOMEWORK_FILE,
+    LESSON_FOLDERS,
+    kit_root,
+    lesson_source,
+    scratch,
+    set_aside,
+)
 
 _BEGIN = re.compile(r"^(?P<indent> *)# BEGIN SOLUTION(?:: (?P<message>.+))?$")
 _END = re.compile(r"^ *# END SOLUTION$")
@@ -153,15 +161,26 @@ def write(root: Path, tree: Tree, *, force: bool = False) -> list[str]:
 
 
 def reset(lesson: str) -> Path:
-    """Set a learner's starter of one lesson aside, make it anew, and return where the old one is kept.
+    """Set a learner's starter of one lesson, or the homework, aside, make it anew, and return where the old one is kept.
 
     Raises: WorkspaceError when the lesson is unknown or there is nothing to set aside.
     """
     root = kit_root()
+    if lesson == HOMEWORK:
+        return _reset_homework(root)
     aside = set_aside(lesson_source(lesson, "starter"), into=scratch("aside"))
     for tree in TREES:
         if tree.target == f"starter/{LESSON_FOLDERS[lesson]}":
             write(root, tree)
+    return aside
+
+
+def _reset_homework(root: Path) -> Path:
+    """Make the one file anew; what the learner wrote for the lesson beside it stays."""
+    file = lesson_source(HOMEWORK, "starter") / HOMEWORK_FILE
+    tree = next(tree for tree in TREES if root / tree.target == file.parent)
+    aside = set_aside(file, into=scratch("aside"))
+    file.write_bytes(generated(root, tree)[HOMEWORK_FILE])
     return aside
 
 

@@ -340,19 +340,23 @@ def new_command(*, code: str | None, ready: bool, folder: Path | None, as_json: 
 
 
 @main.command("reset", epilog="Example: statelab workspace reset --lesson 22")
-@click.option("--lesson", type=click.Choice(list(workspace.LESSON_FOLDERS)), help="A lesson's starter, too.")
+@click.option(
+    "--lesson",
+    type=click.Choice([*workspace.LESSON_FOLDERS, workspace.HOMEWORK]),
+    help="A lesson's starter, too, or the homework's file.",
+)
 @_making_options
 @_options
 def reset_command(
     *, lesson: str | None, code: str | None, ready: bool, folder: Path | None, as_json: bool
 ) -> None:
-    """Begin anew: the lab of lesson 04, or with --lesson that lesson's starter (04: both)."""
+    """Begin anew: the lab of lesson 04, or with --lesson that lesson's starter or the homework (04: both)."""
     lab = (folder or default_folder()).absolute()
     kept: dict[str, str | None] = {}
     with _told(as_json=as_json):
         if lesson:
             kept["starter"] = str(generate.reset(lesson))
-        if lesson != "22":
+        if lesson in (None, "04"):
             aside = reset(lab, code or workspace.target(), ready=ready)
             kept["lab"] = str(aside) if aside else None
         lines = [

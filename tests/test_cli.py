@@ -111,3 +111,29 @@ def test_a_reset_keeps_the_learners_work(tmp_path: Path) -> None:
     (kept,) = (tmp_path / "workspace/aside").glob("*/session_store.py")
     assert kept.read_text() == "mine = True\n"
     assert str(kept.parent) in told.stdout
+
+
+def test_a_reset_of_the_homework_leaves_the_lesson(tmp_path: Path) -> None:
+    """`--lesson 22-homework` begins that one file anew: what was written beside it stays as it is."""
+    for room in ("labkit", "solution", "starter"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    homework, store = (tmp_path / "starter/lesson_22" / name for name in ("homework.py", "session_store.py"))
+    fresh = homework.read_bytes()
+    for file in (homework, store):
+        file.write_text("mine = True\n")
+    told = subprocess.run(
+        [
+            *(sys.executable, "-c", "from labkit.cli import main; main()"),
+            *("workspace", "reset", "--lesson", "22-homework"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert told.returncode == 0, told.stderr
+    assert (homework.read_bytes(), store.read_text()) == (fresh, "mine = True\n")
+    (kept,) = (tmp_path / "workspace/aside").glob("homework.py*")
+    assert kept.read_text() == "mine = True\n"
+    assert str(kept) in told.stdout

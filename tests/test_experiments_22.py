@@ -235,6 +235,17 @@ def test_gate_for_own_tests_shows_which_stops_which():
     assert seen.found["message"][words.language()] in html
 
 
+def test_first_store_that_got_through_is_explained():
+    """After a try, the first wrong store that no test stopped is told with its mistake, its rules, and what the kit asks."""
+    seen = run(lab.try_example_tests)
+    survivor = next(mutant for mutant in seen.found["mutants"] if not mutant["killed"])
+    shown = html.unescape(seen._repr_html_()).partition("</table>")[2]
+
+    assert shown.count("The first that got through") == 1
+    assert survivor["idea"]["en"] in shown
+    assert all(f"{rule}: {words.t(f'rule.{rule}')}" in shown for rule in survivor["rules"])
+
+
 @pytest.fixture
 def mine(playground) -> Path:
     """Where the learner's file of tests goes."""

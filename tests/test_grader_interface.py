@@ -48,6 +48,13 @@ def test_methods_are_found_however_they_are_bound(store, append):
     assert (found.problem, found.methods.get("append")) == (None, append)
 
 
+@pytest.mark.parametrize("homework", ["def broken(:", "x = 1\n" * MAX_SOURCE_BYTES])
+def test_a_homework_that_cannot_be_read_hides_nothing_of_its_lesson(homework):
+    """It is judged by itself: `async def append` beside it is seen all the same."""
+    found = read("class JsonlSessionStore(Plain): pass", homework=homework)
+    assert (found.problem, found.methods["append"]) == (None, "async def")
+
+
 def test_a_class_is_followed_through_the_files_of_the_package():
     """What the package's front door shows counts, through imports under other names and of everything."""
     init = "from .all import *\nfrom .session_store import CorruptLogError, SessionEvent\n"

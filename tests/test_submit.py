@@ -243,6 +243,7 @@ def test_what_is_left_out_is_told_in_few_words(tmp_path):
     folder = copy_of("right", tmp_path / "s")
     for number in range(30):
         (folder / f"{number:02}.py").write_text("x")
+    (folder / "lesson_22/homework.py").unlink()
     (folder / "lesson_22/homework.py").symlink_to("todo.py")
     told = run("--student", "s1", "--target", folder, "--out", tmp_path / "a.zip").stderr.splitlines()
 

@@ -600,6 +600,19 @@ def test_a_failed_test_has_three_hints_in_order() -> None:
     assert passed.hints == ()
 
 
+def test_one_part_of_the_homework_shows_its_own_tests() -> None:
+    """Each exercise has a button of its own: what belongs to the others is neither shown nor counted."""
+    tests = [
+        {**outcome(dimension=part)["lessons"]["22"]["tests"][0], "id": part}
+        for part in ("durability", "integrity")
+    ]
+    tests[1] |= {"status": "pass", "reason": "", "message": None, "hint": None}
+    view = views.check_view({"lessons": {"22-homework": {"tests": tests}}}, "22-homework", "integrity")
+
+    assert view.ok
+    assert [len(group.rows) for group in view.groups] == [1]
+
+
 def test_an_untouched_starter_is_known_as_such() -> None:
     """Not implemented everywhere is how everybody begins: no failure is counted against it."""
     untouched = outcome(reason="not-implemented")
@@ -618,8 +631,8 @@ def test_a_guard_that_passes_does_not_make_a_starter_touched() -> None:
 
 
 def test_every_rule_of_the_lesson_has_a_sentence_and_a_place() -> None:
-    """S1 to S18 each stand in the catalogue and belong to a step of the code."""
-    rules = [f"S{number}" for number in range(1, 19)]
+    """S1 to S18, and H1 to H10 of the homework, each stand in the catalogue and belong to a step of the code."""
+    rules = [*(f"S{number}" for number in range(1, 19)), *(f"H{number}" for number in range(1, 11))]
     placed = [rule for kept in views.check.STEPS.values() for rule in kept]
 
     assert sorted(placed) == sorted(rules)
@@ -632,14 +645,28 @@ def test_the_diff_is_empty_only_when_nothing_differs(tmp_path: Path) -> None:
     for folder in (mine, theirs):
         folder.mkdir(parents=True)
         (folder / "store.py").write_text("x = 1\n")
-    assert views.solution_diff(mine, theirs) == ""
+    assert views.solution_diff(mine, theirs, "22") == ""
     (theirs / "store.py").write_text("x = 2\n")
     (theirs / "more.py").write_text("y = 1\n")
     (theirs / "inner").mkdir()
     (theirs / "inner" / "deep.py").write_text("z = 1\n")
 
-    diff = views.solution_diff(mine, theirs)
+    diff = views.solution_diff(mine, theirs, "22")
     assert "-x = 1\n+x = 2\n" in diff
     assert "+y = 1\n" in diff
     assert "theirs/inner/deep.py" in diff
     assert "+z = 1\n" in diff
+
+
+@pytest.mark.parametrize(("lesson", "shown"), [("22", "store.py"), ("22-homework", "homework.py")])
+def test_lesson_and_homework_do_not_show_each_others_answers(tmp_path: Path, lesson: str, shown: str) -> None:
+    """They lie in one folder, and whoever is done with one of them may still be writing the other."""
+    mine, theirs = tmp_path / "mine" / "lesson", tmp_path / "theirs" / "lesson"
+    for folder, text in ((mine, "x = 1\n"), (theirs, "x = 2\n")):
+        folder.mkdir(parents=True)
+        for name in ("store.py", "homework.py"):
+            (folder / name).write_text(text)
+
+    diff = views.solution_diff(mine, theirs, lesson)
+
+    assert [line for line in diff.splitlines() if line.startswith("+++")] == [f"+++ theirs/{shown}"]

@@ -182,6 +182,9 @@ def own_tests_card(file: str, found: dict[str, Any]) -> str:
     parts = [f"<p>{escape(t('mine.file', file=file))}</p>"]
     if found["mutants"]:
         parts.append(_own_grid(found["tests"], found["mutants"], language))
+        parts += [_first_survivor(mutant, language) for mutant in found["mutants"] if not mutant["killed"]][
+            :1
+        ]
     parts += [
         f"<p>✗ <code>{escape(wrong['test'])}</code> ({escape(wrong['store'])}) {escape(wrong['said'][language])}</p>"
         for wrong in found["wrong"]
@@ -206,6 +209,13 @@ def _own_grid(tests: list[dict[str, Any]], mutants: list[dict[str, Any]], langua
         for test in tests
     )
     return f"{table(head, body)}<p>{escape(t('mine.key'))}</p><ol>{legend}</ol>"
+
+
+def _first_survivor(mutant: dict[str, Any], language: str) -> str:
+    """Explain the first store that got through: its mistake, the rules that it breaks, and what the kit asks for them."""
+    rules = "".join(f"<li>{escape(rule)}: {escape(t(f'rule.{rule}'))}</li>" for rule in mutant["rules"])
+    said = t("mine.explained", idea=mutant["idea"][language], title=mutant["meant"][language])
+    return f"<p>{escape(said)}</p><ul>{rules}</ul>"
 
 
 def _ended(test: dict[str, Any], language: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labkit.words import catalogue, language, t
+from labkit.workspace import HOMEWORK, HOMEWORK_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,9 @@ STEPS = {
     "append": ("S1", "S3", "S7", "S8"),
     "write": ("S2", "S6", "S9", "S10", "S18"),
     "encode": ("S4", "S5"),
+    "lines": ("H1", "H2", "H3", "H4", "H5"),
+    "session": ("H6", "H7"),
+    "sealed": ("H8", "H9", "H10"),
 }
 """Which part of the lesson's code keeps which rules; names as in ``words.toml``."""
 
@@ -52,11 +56,14 @@ class CheckView:
     groups: tuple[TestGroup, ...]
 
 
-def check_view(outcome: dict[str, Any], lesson: str) -> CheckView:
-    """Lay out the JSON of ``verify``. Raises: LookupError, TypeError when it is not of that shape."""
-    found = outcome["lessons"][lesson]
-    required = [test for test in found["tests"] if test["required"]]
-    extended = [test for test in found["tests"] if not test["required"]]
+def check_view(outcome: dict[str, Any], lesson: str, part: str | None = None) -> CheckView:
+    """Lay out the JSON of ``verify``, or one ``part`` of it: the tests of one dimension.
+
+    Raises: LookupError, TypeError when it is not of that shape.
+    """
+    tests = [test for test in outcome["lessons"][lesson]["tests"] if part is None or test["dimension"] == part]
+    required = [test for test in tests if test["required"]]
+    extended = [test for test in tests if not test["required"]]
     groups = tuple(
         _group(name, tests) for name, tests in (("required", required), ("extended", extended)) if tests
     )
@@ -92,10 +99,15 @@ def _hints(test: dict[str, Any]) -> list[tuple[str, str]]:
     return [(t(f"check.hint-{level}"), text) for level, text in enumerate(texts, start=1) if text]
 
 
-def solution_diff(yours: Path, solution: Path) -> str:
-    """Return how a learner's lesson folder differs from the solution's, as a unified diff; empty when it does not."""
+def solution_diff(yours: Path, solution: Path, lesson: str) -> str:
+    """Return how a learner's files of one lesson differ from the solution's, as a unified diff; empty when they do not.
+
+    The homework lies in its lesson's folder: neither shows the answers of the other.
+    """
     pieces: list[str] = []
     for path in sorted(solution.rglob("*.py")):
+        if (path.name == HOMEWORK_FILE) != (lesson == HOMEWORK):
+            continue
         name = path.relative_to(solution)
         mine = yours / name
         before = mine.read_text("utf-8").splitlines(keepends=True) if mine.is_file() else []

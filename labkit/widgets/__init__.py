@@ -99,9 +99,12 @@ def refusal_table(results: Mapping[str, CommandEnd], title: str | None = None) -
     return RefusalTable(results, title or t("refusals.title"))
 
 
-def check(lesson: str = "22", target: str | None = None) -> Check:
-    """Return the Check button for a lesson: its suite on the learner's code, in a process of its own."""
-    return Check(lesson, target or workspace.target())
+def check(lesson: str = "22", target: str | None = None, *, part: str | None = None) -> Check:
+    """Return the Check button for a lesson, or for the homework: its suite on the learner's code, in a process of its own.
+
+    With ``part``, a dimension of the rubric, it shows that part's tests only: ``check("22-homework", part="durability")``.
+    """
+    return Check(lesson, target or workspace.target(), part)
 
 
 def lanes(trace: Iterable[TracedStep], title: str | None = None) -> Lanes:

@@ -1,4 +1,4 @@
-"""The Check button: the lesson's suite on the learner's code, in a process of its own."""
+"""The Check button: a suite on the learner's code, in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -26,15 +27,16 @@ class Results(parts.Part):
 
 
 class Check(ipywidgets.VBox):
-    """Runs ``statelab verify`` when asked, never in this process; the kernel stays free meanwhile."""
+    """Runs ``statelab verify`` when asked, never in this process; the kernel stays free meanwhile.
 
-    def __init__(self, lesson: str, target: str) -> None:
-        self.lesson, self.target = lesson, target
+    With a ``part``, the tests of that dimension are shown and no others.
+    """
+
+    def __init__(self, lesson: str, target: str, part: str | None = None) -> None:
+        self.lesson, self.target, self.part = lesson, target, part
         self.tasks = Tasks(self._failed)
         self.button = parts.button(t("check.button"), self.run)
-        self.status = parts.Status(
-            text=t("check.idle", where=views.shown_path(workspace.lesson_source(lesson, target)))
-        )
+        self.status = parts.Status(text=t("check.idle", where=views.shown_path(self._checked())))
         self.results = Results(words={"title": t("check.title"), "diff": t("check.diff")})
         self._child: OwnedChild | None = None
         super().__init__((ipywidgets.Box((self.button,)), self.status, self.results))
@@ -59,7 +61,7 @@ class Check(ipywidgets.VBox):
     async def _run(self) -> None:
         began = time.monotonic()
         try:
-            view = views.check_view(await self._verify(), self.lesson)
+            view = views.check_view(await self._verify(), self.lesson, self.part)
         finally:
             self.button.disabled = False
         scores = [f"{group.passed}/{len(group.rows)}" for group in view.groups] + ["–"]
@@ -84,14 +86,21 @@ class Check(ipywidgets.VBox):
             raise ValueError(complaints[-1] if complaints else end) from None
         return dict(outcome)
 
+    def _checked(self) -> Path:
+        """Give the folder or the file that is checked."""
+        folder = workspace.lesson_source(self.lesson, self.target)
+        return folder / workspace.HOMEWORK_FILE if self.lesson == workspace.HOMEWORK else folder
+
     def _closing(self, view: views.CheckView) -> dict[str, str]:
-        if not view.ok:
+        if (
+            not view.ok or self.part
+        ):  # one part is right, and the answers to the others are not to be seen yet
             return {"note": t("check.starter-note") if view.untouched else "", "diff": ""}
         yours, solution = (
             workspace.lesson_source(self.lesson, self.target),
             workspace.lesson_source(self.lesson, "solution"),
         )
-        diff = views.solution_diff(yours, solution)
+        diff = views.solution_diff(yours, solution, self.lesson)
         return {"note": "" if diff else t("check.same"), "diff": diff}
 
     def _failed(self, _what: str, error: BaseException) -> None:
