@@ -25,19 +25,17 @@ class Curves(Table):
         return f"{self._picture()}{Table._repr_html_(self)}"
 
     def _picture(self) -> str:
-        xs = [float(row.replace(",", "")) for row in self.rows]
         curves = {name: [float(cell) for cell in self.column(name)] for name in self.drawn}
-        values = [value for ys in curves.values() for value in ys]
-        across, up = _Axis(xs), _Axis([10.0**power for power in _powers(values)])
-        parts = [
-            _x_tick(row, LEFT + across.at(x) * _INNER_WIDTH) for row, x in zip(self.rows, xs, strict=True)
-        ]
-        parts += [_y_tick(power, _height(up, 10.0**power)) for power in _powers(values)]
+        powers = _powers([y for ys in curves.values() for y in ys])
+        xs = [float(row.replace(",", "")) for row in self.rows]
+        across = _Axis(xs, LEFT, WIDTH - RIGHT)
+        up = _Axis([10.0**power for power in powers], HEIGHT - BOTTOM, TOP)
+        parts = [_x_tick(row, across.at(x)) for row, x in zip(self.rows, xs, strict=True)]
+        parts += [_y_tick(power, up.at(10.0**power)) for power in powers]
         for (name, ys), dash in zip(curves.items(), DASHES, strict=False):
-            points = [
-                (LEFT + across.at(x) * _INNER_WIDTH, _height(up, y)) for x, y in zip(xs, ys, strict=True)
-            ]
+            points = [(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)]
             parts.append(_curve(t(f"homework.{name}"), points, dash))
+        parts.append(_text(WIDTH - RIGHT + 30, HEIGHT - BOTTOM + 20, t("homework.events")))
         told = escape("; ".join(t(f"homework.{name}") for name in self.drawn))
         return (
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{told}" '
@@ -46,17 +44,15 @@ class Curves(Table):
         )
 
 
-_INNER_WIDTH = WIDTH - LEFT - RIGHT
-
-
 class _Axis:
-    """Where a value lies between the least and the greatest, by its logarithm: 0 to 1."""
+    """Where a value stands between `start` and `end`, in pixels, by its logarithm."""
 
-    def __init__(self, values: list[float]) -> None:
+    def __init__(self, values: list[float], start: float, end: float) -> None:
         self._least, self._span = math.log10(min(values)), math.log10(max(values) / min(values)) or 1.0
+        self._start, self._length = start, end - start
 
     def at(self, value: float) -> float:
-        return (math.log10(value) - self._least) / self._span
+        return self._start + self._length * (math.log10(value) - self._least) / self._span
 
 
 def _powers(values: list[float]) -> range:
@@ -64,30 +60,24 @@ def _powers(values: list[float]) -> range:
     return range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
 
 
-def _height(axis: _Axis, value: float) -> float:
-    return HEIGHT - BOTTOM - axis.at(value) * (HEIGHT - TOP - BOTTOM)
-
-
 def _x_tick(label: str, x: float) -> str:
     y = HEIGHT - BOTTOM
-    return (
-        f'<path d="M{x:.0f} {TOP}V{y + 4}" stroke="currentColor" opacity=".25"/>'
-        f'<text x="{x:.0f}" y="{y + 20}" text-anchor="middle" fill="currentColor">{escape(label)}</text>'
-    )
+    line = f'<path d="M{x:.0f} {TOP}V{y + 4}" stroke="currentColor" opacity=".25"/>'
+    return line + _text(x, y + 20, label, "middle")
 
 
 def _y_tick(power: int, y: float) -> str:
-    return (
-        f'<path d="M{LEFT - 4} {y:.0f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".25"/>'
-        f'<text x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end" fill="currentColor">{10.0**power:,g}</text>'
-    )
+    line = f'<path d="M{LEFT - 4} {y:.0f}H{WIDTH - RIGHT}" stroke="currentColor" opacity=".25"/>'
+    return line + _text(LEFT - 8, y + 4, f"{10.0**power:,g}", "end")
 
 
 def _curve(name: str, points: list[tuple[float, float]], dash: str) -> str:
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="currentColor"/>' for x, y in points)
+    line = f'<polyline points="{corners}" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
     x, y = points[-1]
-    return (
-        f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"/>'
-        f'{dots}<text x="{x + 10:.0f}" y="{y + 4:.0f}" fill="currentColor">{escape(name)}</text>'
-    )
+    return line + dots + _text(x + 10, y + 4, name)
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="currentColor">{escape(text)}</text>'

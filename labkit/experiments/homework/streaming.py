@@ -95,7 +95,7 @@ def _read_in_pieces(file: Path, runaway: Path, capped: Limits) -> Table:
             "offsets-exact": offsets == expected,
             "most-kib": most >> 10,
             "verdict": f"{scan.report.verdict}-word",
-            "bad-line": scan.report.line or 0,
+            "bad-line": scan.report.line or "–",
         }
     return Table(rows)
 
