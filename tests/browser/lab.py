@@ -60,6 +60,7 @@ class LabServer:
     def __init__(self, home: Path) -> None:
         self.kit = home / "kit"
         self.settings = home / "settings"
+        self.state = home / "state"
         self.token = secrets.token_hex(16)
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -129,7 +130,7 @@ class LabServer:
             "JUPYTERLAB_SETTINGS_DIR": self.settings,
             "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
             "IPYTHONDIR": home / "ipython",
-            "LAB_STATE": home / "state",
+            "LAB_STATE": self.state,
         }
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
