@@ -605,10 +605,12 @@ while True:
     for event in await asyncio.gather(*[store.append("t", "x" * 3000) for _ in range(3)]): say(event.sequence)
 """
         )
-        lines = [await asyncio.to_thread(child.stdout.readline) for _ in range(answers)]
-        child.send_signal(signal.SIGKILL)
-        rest, error = await asyncio.to_thread(child.communicate)
-        assert not error
+        with child:
+            lines = [await asyncio.to_thread(child.stdout.readline) for _ in range(answers)]
+            child.send_signal(signal.SIGKILL)
+            # not communicate(), which passes over what readline() has read ahead
+            rest = await asyncio.to_thread(child.stdout.read)
+            assert not child.stderr.read()
         told |= {int(line) for line in (*lines, *rest.splitlines(keepends=True)) if line.endswith("\n")}
         async with aclosing_store(await kind.open()) as store:
             last = await store.version()
