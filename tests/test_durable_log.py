@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from solution.durable_log import (
     CorruptLogError,
     Durability,
     DurableLog,
+    DurableLogError,
     Event,
     EventsRemovedError,
     Head,
@@ -341,6 +343,32 @@ def test_a_full_queue_waits_or_refuses(tmp_path: Path, durability: Durability) -
     assert [event.sequence for event in history(tmp_path / "r")] == list(
         range(1, 1 + sum(type(one) is Event for one in refused))
     )
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [{"expected_version": 99}, {"event_id": "of another event"}, {}],
+    ids=["conflict", "id-reused", "queue-full"],
+)
+def test_a_refused_append_leaves_nothing_in_memory(tmp_path: Path, refused: dict[str, Any]) -> None:
+    """An error holds its traceback, and that the future which holds the error: a circle, and it is collected."""
+
+    def futures() -> int:
+        gc.collect()
+        return sum(isinstance(one, asyncio.Future) for one in gc.get_objects())
+
+    async def work(log: DurableLog) -> None:
+        await log.append("t", 0, event_id="of another event")
+        before = futures()
+        for _turn in range(20):
+            answers = await asyncio.gather(
+                *(log.append("t", 1, **refused) for _ in range(4)), return_exceptions=True
+            )
+            assert any(isinstance(one, DurableLogError) for one in answers)
+        del answers
+        assert futures() - before < 10
+
+    with_log(tmp_path, work, limits=Limits(waiting=1), when_full="refuse")
 
 
 def test_reading_sees_what_was_called_before(tmp_path: Path) -> None:

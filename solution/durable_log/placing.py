@@ -22,13 +22,14 @@ from .record import NULL, Head, encode_text, line_form, seal
 _MADE_BY_A_WRITER = re.compile(r"[0-9a-f]{16}-([1-9][0-9]{0,17})")
 
 
-class Request(msgspec.Struct, gc=False):
+class Request(msgspec.Struct):
     """One append from its call to its answer.
 
     `raw` is the data's serialisation and `copy` what it decodes to; `called_at` is in nanoseconds since 1970. Placing
     adds `line` and `event`, or a `refusal` that rests on appends that are not stored yet; a request that needs no line, or has no type and wants no event, waits for those before it.
     """
 
+    # Collected, unlike other structs here: a refusal's traceback holds the request, and this one's future the refusal.
     future: asyncio.Future[Event]
     called_at: int
     v: int = 1
