@@ -9,6 +9,7 @@ from labkit.experiments.lesson_04.interrupting import (
     where_it_stands,
 )
 from labkit.experiments.lesson_04.old_runner import kill_old_runners, save_the_baseline, without_the_baseline
+from labkit.experiments.lesson_04.power import cut_the_power
 from labkit.experiments.lesson_04.records import (
     boasting_agent,
     digests,
@@ -47,6 +48,7 @@ __all__ = [
     "changed_task",
     "code",
     "crash_after_the_move",
+    "cut_the_power",
     "digests",
     "edited_history",
     "eight_refusals",
