@@ -19,21 +19,24 @@ from labkit.faults.crash.trace import Choice
 T = TypeVar("T")
 Way = Choice | None
 """How a step fares: not whole, or None for arrived."""
+RECENT = 256
+"""So many of the last steps that no promise covers vary; of those before them a system has written back most by itself."""
 _DRAWN_CUTS = 2
-_FRUITLESS = 16
+_DRAWS = 256
+"""So many draws go along the crash points at once."""
 
 
 def bounded(rules: Sequence[Rule], limit: int, seed: int) -> Iterator[Plan]:
-    """Yield combinations, simple ones first, some more than once; about `limit` of them, then draws for as long as it may help."""
-    part = _Part(rules, limit, Random(seed))  # noqa: S311 - a draw that can be made again, no secret
+    """Yield combinations without end, simple ones first and about `limit` of these; then draws. Some come more than once."""
+    part = _Part(rules, Random(seed), points=max(1, limit // 8))  # noqa: S311 - no secret, and can be drawn again
     yield 0, ()
     yield from part.each_point(from_top=True)
     yield from part.each_point(from_top=False)
-    for deviations in (1, 2):
+    for deviations, share in ((1, limit // 4), (2, limit // 8)):
         for from_top in (True, False):
-            yield from part.deviating(deviations, from_top=from_top)
-    for _ in range(_FRUITLESS):
-        yield from part.drawn(part.mixed)
+            yield from part.deviating(deviations, max(1, share), from_top=from_top)
+    while True:
+        yield from part.drawn(part.mixed, _DRAWS)
 
 
 class _Moment:
@@ -50,7 +53,7 @@ class _Moment:
 
     def plan(self, ways: dict[int, Way], *, from_top: bool) -> Plan:
         """Return the combination in which the steps fare as `ways` says, the others all (or, from the bottom, none)."""
-        lost: dict[int, Way] = {} if from_top else {at: Choice(at + 1) for at in self.free}
+        lost: dict[int, Way] = {} if from_top else {at: self._rules[at].lost for at in self.free}
         if not from_top:
             for index in ways:
                 lost |= dict.fromkeys(_covered(self._rules, self.free, self._rules[index].needs))
@@ -58,34 +61,41 @@ class _Moment:
 
 
 class _Part:
-    """The passes over the crash points, with what they share: the likely cuts, the draw, the limit."""
+    """The passes over the crash points (`points` of them, where there are more), and the likely ways of each step."""
 
-    def __init__(self, rules: Sequence[Rule], limit: int, draw: Random) -> None:
+    def __init__(self, rules: Sequence[Rule], draw: Random, points: int) -> None:
         self._rules = rules
         self._draw = draw
-        self._share = max(1, limit // 8)
-        points = [index + 1 for index, rule in enumerate(rules) if rule.point]
-        self._points = points if len(points) <= self._share else sorted(self._some(points, self._share))
-        self._cuts = {index: _likely_cuts(rule, draw) for index, rule in enumerate(rules) if rule.ways}
+        self._all_points = [index + 1 for index, rule in enumerate(rules) if rule.point]
+        self._points = sorted(sorted(self._all_points, key=lambda _: draw.random())[:points])
+        self._from_top: dict[int, list[Way]] = {}
+        self._in_part: dict[int, list[Way]] = {}
+        self._from_bottom: dict[int, list[Way]] = {}
+        for index, rule in enumerate(rules):
+            if rule.ways:
+                cuts = _likely_cuts(rule, draw)
+                self._from_top[index] = [*cuts]
+                self._in_part[index] = [choice for choice in cuts if choice.kept or choice.filled]
+                self._from_bottom[index] = [None, *self._in_part[index]]
 
     def each_point(self, *, from_top: bool) -> Iterator[Plan]:
         """Yield every crash point with all there, or with nothing there that may be missing."""
         for moment in self._moments(self._points):
             yield moment.plan({}, from_top=from_top)
 
-    def deviating(self, count: int, *, from_top: bool) -> Iterator[Plan]:
-        """Yield the combinations with so many deviations; where they are more than the share, as many draws."""
-        if self._number(count, from_top=from_top) > self._share:
-            yield from self.drawn(lambda moment: self._deviation(moment, count, from_top=from_top))
+    def deviating(self, count: int, share: int, *, from_top: bool) -> Iterator[Plan]:
+        """Yield the combinations with so many deviations; where they are more than `share`, so many draws of them."""
+        if self._number(count, from_top=from_top) > share:
+            yield from self.drawn(lambda moment: self._deviation(moment, count, from_top=from_top), share)
             return
         for moment in self._moments(self._points):
             for steps in combinations(moment.varying, count):
                 for ways in product(*(self._ways(moment, step, from_top=from_top) for step in steps)):
                     yield moment.plan(dict(zip(steps, ways, strict=True)), from_top=from_top)
 
-    def drawn(self, one: Callable[[_Moment], Plan]) -> Iterator[Plan]:
-        """Yield a share of draws, crash points in their order."""
-        for moment in self._moments(sorted(self._some(self._points, self._share))):
+    def drawn(self, one: Callable[[_Moment], Plan], count: int) -> Iterator[Plan]:
+        """Yield so many draws, crash points in their order."""
+        for moment in self._moments(sorted(self._some(self._all_points, count)) if self._all_points else []):
             yield one(moment)
 
     def mixed(self, moment: _Moment) -> Plan:
@@ -99,8 +109,11 @@ class _Part:
 
     def _moments(self, points: Sequence[int]) -> Iterator[_Moment]:
         window = _Window(self._rules)
+        moment = None
         for after in points:
-            yield _Moment(self._rules, after, window.at(after))
+            if moment is None or moment.after != after:
+                moment = _Moment(self._rules, after, window.at(after)[-RECENT:])
+            yield moment
 
     def _number(self, count: int, *, from_top: bool) -> int:
         number = 0
@@ -111,11 +124,9 @@ class _Part:
         return number
 
     def _ways(self, moment: _Moment, step: int, *, from_top: bool) -> list[Way]:
-        cuts = self._cuts[step]
-        if from_top and step != moment.last:
-            return [*cuts]
-        in_part: list[Way] = [choice for choice in cuts if choice.kept or choice.filled]
-        return in_part if step == moment.last else [None, *in_part]
+        if step == moment.last:
+            return self._in_part[step]
+        return (self._from_top if from_top else self._from_bottom)[step]
 
     def _deviation(self, moment: _Moment, count: int, *, from_top: bool) -> Plan:
         steps = self._some(moment.varying, count) if moment.varying else []
@@ -130,7 +141,7 @@ class _Part:
             kept = int(self._draw.random() * len(rule.step.data))
             filled = rule.fills and self._draw.random() < 0.5
             return Choice(step + 1, kept, filled) if kept or filled or not last else None
-        return None if last else Choice(step + 1)
+        return None if last else rule.lost
 
     def _some(self, items: Sequence[T], count: int) -> list[T]:
         return [items[int(self._draw.random() * len(items))] for _ in range(count)]
@@ -174,7 +185,7 @@ def _choices(rules: Sequence[Rule], steps: Sequence[int], ways: dict[int, Way]) 
     for index in steps:
         choice = ways.get(index)
         if not rules[index].needs.isdisjoint(marked):
-            choice = Choice(index + 1)
+            choice = rules[index].lost
         if choice is not None:
             choices.append(choice)
             marked |= rules[index].marks
@@ -185,10 +196,10 @@ def _likely_cuts(rule: Rule, draw: Random) -> list[Choice]:
     """Return the ways not to arrive that find most: lost, at a record border or a byte beside it, and a few drawn ones."""
     number, data = rule.step.number, rule.step.data
     if rule.step.op != "write":
-        return [Choice(number)]
+        return [rule.lost]
     borders = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
     cuts = {0, 1, len(data) - 1, *(int(draw.random() * len(data)) for _ in range(_DRAWN_CUTS))}
-    for border in borders[:1] + borders[-1:]:
+    for border in {*borders[:1], *borders[-1:]} - {len(data)}:
         cuts |= {border - 1, border, border + 1}
     how = (False, True) if rule.fills else (False,)
     return [Choice(number, kept, filled) for filled in how for kept in sorted(cuts) if kept < len(data)]

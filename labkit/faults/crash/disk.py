@@ -6,14 +6,16 @@ Pure: a disk is a value, and a step makes a new one that shares with the old all
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from labkit.faults.crash.trace import NAMES, Choice, Entry, Start, Step, Trace
+from labkit.faults.crash.trace import NAMES, Choice, Entry, Kind, Start, Step, Trace
 
 ROOT = 0
 Change = tuple[int, str, int | None]
 """An entry and its new value: folder, name in it, and the file or folder it now leads to (None: nothing)."""
+_MADE_BY: dict[str, Kind] = {"create": "file", "mkdir": "folder", "symlink": "link"}
+_MOST_KEPT = 32
 
 
 class Node:
@@ -59,18 +61,6 @@ class Folders:
                 yield prefix + name, node
                 yield from self._below(node, f"{prefix}{name}/", met)
 
-    def changed(self, changes: Sequence[Change]) -> Folders:
-        """Return the folders with some entries changed."""
-        entries = dict(self.entries)
-        for folder in {folder for folder, _, _ in changes}:
-            entries[folder] = dict(entries[folder])
-        for folder, name, node in changes:
-            if node is None:
-                entries[folder].pop(name, None)
-            else:
-                entries[folder][name] = node
-        return Folders(entries)
-
 
 class Disk:
     """Everything that is on a disk at one moment."""
@@ -94,35 +84,67 @@ class Disk:
             whole.update(b"%b\0%b" % (path.encode("utf-8", "surrogateescape"), nodes[node].digest))
         return whole.digest()
 
-    def with_content(self, step: Step, choice: Choice | None) -> Disk:
-        """Return the disk after a content step, of which a write may have arrived in part."""
-        old = self.nodes[step.node].entry
+
+class Draft:
+    """A disk to which several steps are done at once, so that a long file is copied once and not at each."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._nodes = disk.nodes
+        self._folders = disk.folders
+        self._content: dict[int, bytearray] = {}
+        self._modes: dict[int, int] = {}
+        self._entries: dict[int, dict[str, int]] = {}
+
+    def do(self, step: Step, changes: Sequence[Change], choice: Choice | None = None) -> None:
+        """Do one step; with `choice`, as much of it as arrived. `changes` are those of a name step."""
         if step.op == "write":
-            content = _written(old.content, step, choice)
+            self._write(step, choice)
         elif choice is not None:
-            return self
+            return
         elif step.op == "truncate":
-            content = old.content[: step.at].ljust(step.at, b"\0")
-        else:
-            return self._with(step.node, Entry(old.kind, old.content, step.at))
-        return self if content == old.content else self._with(step.node, Entry(old.kind, content, old.mode))
+            content = self._content_of(step.node)
+            del content[step.at :]
+            content.extend(bytes(step.at - len(content)))
+        elif step.op == "chmod":
+            self._modes[step.node] = step.at
+        for folder, name, node in changes:
+            if folder not in self._entries:
+                self._entries[folder] = dict(self._folders.entries[folder])
+            if node is None:
+                self._entries[folder].pop(name, None)
+            else:
+                self._entries[folder][name] = node
 
-    def _with(self, node: int, entry: Entry) -> Disk:
-        return Disk({**self.nodes, node: Node(entry)}, self.folders)
+    def _write(self, step: Step, choice: Choice | None) -> None:
+        content = self._content_of(step.node)
+        data = step.data if choice is None else step.data[: choice.kept]
+        if data:
+            content.extend(bytes(max(0, step.at - len(content))))
+            content[step.at : step.at + len(data)] = data
+        if choice is not None and choice.filled:
+            content.extend(bytes(max(0, step.at + len(step.data) - len(content))))
 
-    def with_names(self, changes: Sequence[Change]) -> Disk:
-        """Return the disk after a name step."""
-        return Disk(self.nodes, self.folders.changed(changes))
+    def _content_of(self, node: int) -> bytearray:
+        if node not in self._content:
+            self._content[node] = bytearray(self._nodes[node].entry.content)
+        return self._content[node]
 
+    def entry(self, node: int) -> Entry:
+        """Return one file or folder as it is now."""
+        old = self._nodes[node].entry
+        content = bytes(self._content[node]) if node in self._content else old.content
+        return Entry(old.kind, content, self._modes.get(node, old.mode))
 
-def _written(old: bytes, step: Step, choice: Choice | None) -> bytes:
-    data = step.data if choice is None else step.data[: choice.kept]
-    content = old
-    if data:
-        content = old[: step.at].ljust(step.at, b"\0") + data + old[step.at + len(data) :]
-    if choice is not None and choice.filled:
-        content = content.ljust(step.at + len(step.data), b"\0")
-    return content
+    def disk(self) -> Disk:
+        """Return the disk as it is now; what did not change is shared with the one before."""
+        nodes, folders = self._nodes, self._folders
+        if self._content or self._modes:
+            nodes = dict(nodes)
+            for node in self._content.keys() | self._modes.keys():
+                nodes[node] = Node(self.entry(node))
+        if self._entries:
+            folders = Folders({**folders.entries, **self._entries})
+        return Disk(nodes, folders)
 
 
 class Layout:
@@ -159,10 +181,10 @@ class Layout:
     def _meet(self, step: Step, nodes: dict[int, Node]) -> None:
         """Follow one step in full, so that later paths can be understood; a new node begins empty."""
         where = f"step {step.number} ({step.op})"
-        if step.op in ("create", "mkdir", "symlink"):
-            kind = {"create": "file", "mkdir": "folder", "symlink": "link"}[step.op]
+        if step.op in _MADE_BY:
+            kind: Kind = _MADE_BY[step.op]
             content = step.to.encode("utf-8", "surrogateescape") if step.op == "symlink" else b""
-            nodes[step.node] = Node(Entry(kind, content, step.mode))  # type: ignore[arg-type]  # one of the three
+            nodes[step.node] = Node(Entry(kind, content, step.mode))
             if step.op == "mkdir":
                 self._now[step.node] = {}
         elif step.op not in NAMES and step.op != "acknowledge" and step.node not in nodes:
@@ -181,7 +203,7 @@ class Layout:
                 yield (*self._entry(step.to, where), step.node)
             return
         folder, name = self._entry(step.path, where)
-        if step.op in ("create", "mkdir", "symlink"):
+        if step.op in _MADE_BY:
             yield folder, name, step.node
             return
         moved = self._now[folder].get(name)
@@ -220,36 +242,34 @@ class Builder:
         self._kept: list[tuple[int, tuple[Choice, ...], Disk]] = [(0, (), layout.start)]
 
     def disk(self, after: int, choices: tuple[Choice, ...]) -> Disk:
-        """Return the disk at the crash point `after`, where `choices`, sorted by step, did not arrive whole."""
+        """Return the disk at the crash point `after`, where `choices`, sorted by step, did not arrive whole.
+
+        Kept are the disks before each of the last state's choices, where its neighbours branch off, and its own.
+        """
         while not self._fits(after, choices):
             self._kept.pop()
         done, made, disk = self._kept[-1]
-        if len(self._kept) > 1 and len(made) == len(choices):
-            self._kept.pop()  # its last disk, which only grows: the siblings to come branch off before it
-        for choice in choices[len(made) :]:
-            disk = self._arrived(disk, done, choice.step - 1)
-            if done < choice.step - 1 or len(self._kept) == 1:
-                self._kept.append((choice.step - 1, choices[: choices.index(choice)], disk))
-            disk = self._apply(disk, self._layout.steps[choice.step - 1], choice)
-            done = choice.step
-        disk = self._arrived(disk, done, after)
+        if done and len(made) == len(choices):
+            self._kept.pop()  # the last state's own disk, which this one goes on from
+        for index in range(len(made), min(len(choices), _MOST_KEPT)):
+            before = choices[index].step - 1
+            if before > done:
+                disk = self._onward(disk, done, before, choices[len(made) : index])
+                done, made = before, choices[:index]
+                self._kept.append((done, made, disk))
+        disk = self._onward(disk, done, after, choices[len(made) :])
         self._kept.append((after, choices, disk))
         return disk
+
+    def _onward(self, disk: Disk, done: int, after: int, choices: Iterable[Choice]) -> Disk:
+        draft = Draft(disk)
+        by_step = {choice.step: choice for choice in choices}
+        for step in self._layout.steps[done:after]:
+            draft.do(step, self._layout.changes.get(step.number, ()), by_step.get(step.number))
+        return draft.disk()
 
     def _fits(self, after: int, choices: tuple[Choice, ...]) -> bool:
         done, made, _ = self._kept[-1]
         if done > after or made != choices[: len(made)]:
             return False
         return len(made) == len(choices) or choices[len(made)].step > done
-
-    def _arrived(self, disk: Disk, done: int, until: int) -> Disk:
-        for step in self._layout.steps[done:until]:
-            disk = self._apply(disk, step, None)
-        return disk
-
-    def _apply(self, disk: Disk, step: Step, choice: Choice | None) -> Disk:
-        if step.op in ("sync", "acknowledge"):
-            return disk
-        if step.op in NAMES:
-            return disk if choice is not None else disk.with_names(self._layout.changes[step.number])
-        return disk.with_content(step, choice)

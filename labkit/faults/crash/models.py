@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from labkit.faults.crash.disk import Change, Layout
 from labkit.faults.crash.trace import CONTENT, NAMES, Choice, Step
@@ -23,6 +24,7 @@ Keys = frozenset[Hashable]
 _NOTHING: Keys = frozenset()
 _NAMES = "every name step"
 _ALL = "every step"
+_lost = lru_cache(maxsize=1 << 16)(Choice)  # long traces lose the same steps over and over
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ class Rule:
     marks: Keys = _NOTHING
     needs: Keys = _NOTHING
     demands: Keys = _NOTHING
+
+    @property
+    def lost(self) -> Choice:
+        """The way in which nothing of it arrived."""
+        return _lost(self.step.number)
 
     def choices(self) -> Iterable[Choice]:
         """Return every way not to arrive whole; the first is to be lost."""

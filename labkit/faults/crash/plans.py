@@ -50,7 +50,7 @@ class _Walk:
             if not rule.demands.isdisjoint(marked) or left > self._varying_from[index]:
                 return
             if rule.ways and not rule.needs.isdisjoint(marked):
-                choices = (*choices, Choice(rule.step.number))
+                choices = (*choices, rule.lost)
                 marked |= rule.marks
                 continue
             if left and rule.ways:

@@ -10,12 +10,12 @@ Pure: no disk, no clock. The same trace, model, seed and limit give the same sta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from labkit.faults.crash.bounded import bounded
 from labkit.faults.crash.disk import Builder, Layout
 from labkit.faults.crash.models import MODELS, combinations, rules
-from labkit.faults.crash.plans import every
+from labkit.faults.crash.plans import Plan, every
 from labkit.faults.crash.shrinking import shrink
 from labkit.faults.crash.trace import Choice, CrashState, Trace
 
@@ -25,6 +25,8 @@ FEW = 20_000
 """So many combinations, or fewer, are all tried where no limit is given."""
 LIMIT = 5_000
 """So many distinct states are listed where there are more combinations and no limit is given."""
+_FRUITLESS = 1_000
+"""After so many draws in a row without a new state, and one more for each that the limit allows, a bounded listing ends."""
 
 
 def states(trace: Trace, model: str, *, seed: int = 1, limit: int | None = None) -> Enumeration:
@@ -56,13 +58,16 @@ def build(trace: Trace, after: int, choices: Sequence[Choice]) -> CrashState:
 def _check(trace: Trace, after: int, choices: Sequence[Choice]) -> None:
     if not 0 <= after <= len(trace.steps):
         raise ValueError(f"crash state: no crash point {after}; the trace has {len(trace.steps)} steps")
+    for choice, following in pairwise(choices):
+        if choice.step == following.step:
+            raise ValueError(f"crash state: step {choice.step} is chosen twice; name each step once")
     for choice in choices:
         if not 1 <= choice.step <= after:
             raise ValueError(
                 f"crash state: step {choice.step} is not before the crash point {after}; see the trace"
             )
         size = len(trace.steps[choice.step - 1].data)
-        if not 0 <= choice.kept <= size:
+        if not 0 <= choice.kept < max(size, 1):
             raise ValueError(
                 f"crash state: step {choice.step} has {size} bytes, not {choice.kept}; see the trace"
             )
@@ -97,14 +102,13 @@ class Enumeration(Iterator[CrashState]):
         self._trees_met: set[tuple[int, bytes]] = set()
 
     def __next__(self) -> CrashState:
-        while self.distinct < self._limit:
-            plan = next(self._plans)
-            if not self.complete:
-                if hash(plan) in self._plans_met:
-                    continue
-                self._plans_met.add(hash(plan))
+        fruitless = 0
+        while self.distinct < self._limit and fruitless <= self._limit + _FRUITLESS:
+            fruitless += not self.complete
+            after, choices = plan = next(self._plans)
+            if not self._is_new(plan):
+                continue
             self.tried += 1
-            after, choices = plan
             disk = self._builder.disk(after, choices)
             met = (self._counts[after], disk.digest())
             if met not in self._trees_met:
@@ -112,3 +116,10 @@ class Enumeration(Iterator[CrashState]):
                 self.distinct += 1
                 return CrashState(after, choices, disk.tree(), tuple(self._values[: self._counts[after]]))
         raise StopIteration
+
+    def _is_new(self, plan: Plan) -> bool:
+        if self.complete:
+            return True  # a full listing has none twice, and needs no memory of them
+        before = len(self._plans_met)
+        self._plans_met.add(hash(plan))
+        return len(self._plans_met) > before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from labkit.faults.crash.disk import ROOT, Disk, Layout
+from labkit.faults.crash.disk import ROOT, Draft, Layout
 from labkit.faults.crash.trace import CONTENT, Entry, Step, Trace
 
 
@@ -80,7 +80,7 @@ def _written_out(rename: Step, temporary: _Temporary, target: int, *, new: bool)
 def _temporaries(layout: Layout) -> Iterator[tuple[int, _Temporary]]:
     """Yield the temporary files by the number of the step that renames them."""
     young: dict[int, tuple[str, bool]] = {}  # created since the last acknowledgement: name and whether synced
-    disk = layout.start
+    files = Draft(layout.start)
     for step in layout.steps:
         if step.op == "acknowledge":
             young.clear()
@@ -89,16 +89,16 @@ def _temporaries(layout: Layout) -> Iterator[tuple[int, _Temporary]]:
         elif step.op in ("link", "rename"):
             moved = layout.moved.get(step.number, -1)
             path, synced = young.pop(moved, ("", False))
-            if step.op == "rename" and path == step.path and _may_be_written(layout, step, disk):
-                yield step.number, _Temporary(moved, disk.nodes[moved].entry, synced)
+            if step.op == "rename" and path == step.path and _may_be_written(layout, step):
+                yield step.number, _Temporary(moved, files.entry(moved), synced)
         elif step.op in CONTENT:
-            disk = disk.with_content(step, None)
+            files.do(step, ())
             if step.node in young:
                 young[step.node] = (young[step.node][0], False)
         elif step.op == "sync" and step.node in young:
             young[step.node] = (young[step.node][0], True)
 
 
-def _may_be_written(layout: Layout, rename: Step, disk: Disk) -> bool:
+def _may_be_written(layout: Layout, rename: Step) -> bool:
     old = layout.replaced.get(rename.number)
-    return old is None or disk.nodes[old].entry.kind == "file"
+    return old is None or layout.start.nodes[old].entry.kind == "file"
