@@ -17,12 +17,12 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from labkit import words
 from labkit.faults.crash import counterexample, recorder, trace_file
 from labkit.faults.crash.counterexample import Counterexample
-from labkit.faults.crash.explorer import MODELS, Exploration, explore, replay
+from labkit.faults.crash.explorer import MODELS, MOST_LOST, Exploration, explore, replay
 from labkit.faults.crash.explorer import Progress as Explored
 from labkit.faults.crash.recovery import CrashLabError
 from labkit.faults.crash.scenarios import STORES
@@ -243,7 +243,7 @@ def _tell(found: Exploration) -> None:
     click.echo(t("crash-command.head", store=found.store, model=found.model, events=found.events))
     click.echo(
         t(
-            "crash-command.counted",
+            "crash-command.counted-fail" if found.model == "fail" else "crash-command.counted",
             steps=found.steps,
             explored=found.explored,
             tried=found.tried,
@@ -257,8 +257,10 @@ def _tell(found: Exploration) -> None:
         for name in one.broken:
             click.echo(f"  {broken_line(name)}")
     click.echo()
-    for line in (*unseen_lines(found.unseen), *([found.stopped] if found.stopped else [])):
+    for line in unseen_lines(found.unseen):
         click.secho(line, fg="yellow")
+    if found.stopped:
+        click.secho(t(f"crash-command.{found.stopped}", n=MOST_LOST), fg="yellow")
     if found.broken:
         click.echo(t("crash-command.replay", id=found.broken[0].id))
     click.secho(t(f"crash-command.{_verdict(found)}"), fg="red" if found.verdict == "broken" else None)
@@ -289,7 +291,7 @@ def _progress() -> Iterator[Callable[[Explored], None]]:
     if not console.is_terminal:
         yield lambda _: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(words.t("crash-command.recording"), total=None)
 

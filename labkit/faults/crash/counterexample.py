@@ -152,8 +152,8 @@ def _shown(found: Counterexample, trace_name: str) -> dict[str, Any]:
         "scenario": str(found.scenario),
         "imports": [str(place) for place in found.imports],
     }
-    if found.fault:
-        shown |= {"fault": asdict(found.fault), "tree": files_of(state.tree)}
+    if isinstance(state, FailedRun):
+        shown |= {"fault": asdict(state.fault), "tree": files_of(state.tree), "ended": state.ended}
     return shown
 
 
@@ -165,7 +165,7 @@ def _read(shown: dict[str, Any], place: Path) -> Counterexample:
     state: CrashState
     if "fault" in shown:
         fault = Fault(**shown["fault"])
-        state = FailedRun(shown["after"], (), tree_of(shown["tree"]), acknowledged, fault)
+        state = FailedRun(shown["after"], (), tree_of(shown["tree"]), acknowledged, fault, shown["ended"])
     else:
         state = build(trace, shown["after"], tuple(Choice(**choice) for choice in shown["choices"]))
     return Counterexample(

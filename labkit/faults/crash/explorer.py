@@ -61,7 +61,7 @@ class Exploration:
     counts     how many of the explored states broke the promises of the counterexample at the same place
     unseen     what the recorder could not follow
     complete   nothing is left: every combination was tried
-    stopped    why it ended early, in words; empty when it did not
+    stopped    why it ended early: "interrupted", or "lost" after MOST_LOST recoveries without an answer; else empty
     """
 
     store: str
@@ -141,6 +141,7 @@ def explore(
         raise CrashLabError(f"{model}: no model is called so; choose one of {', '.join(MODELS)}")
     began = time.monotonic()
     with Recoveries(code, seconds=seconds) as recoveries:
+        refuse_unknown(recoveries, code)
         refuse_unwritten(recoveries)
         recorded = apply(trace or record(code, events), switches)
         asked = Asked(name, model, events, seed, switches, code, recorded)
@@ -173,17 +174,26 @@ def explore(
     )
 
 
-def record(code: Code, events: int, *, seconds: float = recorder.SECONDS) -> Trace:
+def record(code: Code, events: int) -> Trace:
     """Record a scenario's work in a folder that is gone afterwards. Raises: CrashLabError."""
     place = scratch_folder()
     try:
         return recorder.record_scenario(
-            code.scenario, place, events=events, imports=code.imports, seconds=seconds
+            code.scenario, place, events=events, imports=code.imports, seconds=recorder.SECONDS
         )
     except recorder.RecordError as error:
         raise CrashLabError(str(error)) from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def refuse_unknown(recoveries: Recoveries, code: Code) -> None:
+    """Look every promise of the scenario up. Raises: CrashLabError for one that nobody judges."""
+    try:
+        for name in recoveries.promises:
+            promises.promise(name)
+    except LookupError as error:
+        raise CrashLabError(f"{code.scenario}: {error.args[0]}") from None
 
 
 def refuse_unwritten(recoveries: Recoveries) -> None:
@@ -232,10 +242,10 @@ class Search:
         """Recover from every state, until there are no more or somebody stops it."""
         try:
             for state, report in self._recoveries.reports(states, self._stop):
-                self._meet(state, report)
+                self._meet(state, report_of(state, report))
                 self._tell(states)
                 if self._lost >= MOST_LOST:
-                    self.stopped = f"{MOST_LOST} recoveries gave no answer, and each costs its whole time"
+                    self.stopped = "lost"
                     return
         except KeyboardInterrupt:
             self.stopped = "interrupted"
@@ -259,7 +269,11 @@ class Search:
 
     @property
     def _lost(self) -> int:
-        return sum(count for (names, _), count in self.counts.items() if "recovery-ends" in names)
+        return sum(
+            count
+            for (names, _), count in self.counts.items()
+            if names in (("recovery-ends",), ("work-ends",))
+        )
 
     def _meet(self, state: CrashState, report: Report) -> None:
         self.explored += 1
@@ -269,8 +283,7 @@ class Search:
             self._first.setdefault(kind, (state, report))
 
     def _kind(self, state: CrashState, report: Report) -> Kind:
-        names = promises.broken(self._recoveries.promises, facts(self._asked.trace, state), report)
-        return names, str(report.get("error") or "")
+        return judged(self._recoveries, self._asked.trace, state, report), str(report.get("error") or "")
 
     def _shrunk(self, kind: Kind, state: CrashState) -> CrashState:
         if isinstance(state, failing.FailedRun) or "recovery-ends" in kind[0]:
@@ -307,15 +320,32 @@ class Search:
             self._on_progress(Progress(self.explored, states.tried, states.possible, len(self.counts)))
 
 
-def replay(found: Counterexample, *, seconds: float = 10.0) -> tuple[tuple[str, ...], Report]:
-    """Recover once more from the state of a counterexample; give the promises that it breaks now, and the report.
+def judged(recoveries: Recoveries, trace: Trace, state: CrashState, report: Report) -> tuple[str, ...]:
+    """Return the promises that a state breaks."""
+    if isinstance(state, failing.FailedRun) and state.ended:
+        return ("work-ends",)
+    return promises.broken(recoveries.promises, facts(trace, state), report)
 
-    Raises: CrashLabError when its scenario is gone or cannot be used.
+
+def report_of(state: CrashState, report: Report) -> Report:
+    """Return what is to be said of a state: what the recovery gave, or why the work before it gave nothing."""
+    return {"ended": state.ended} if isinstance(state, failing.FailedRun) and state.ended else report
+
+
+def replay(found: Counterexample, *, seconds: float = 10.0) -> tuple[tuple[str, ...], Report]:
+    """Try a counterexample once more, with the code as it is now; give the promises that it breaks, and the report.
+
+    A crash is recovered from again; of a failed operation the work is done again too. Raises: CrashLabError when the
+    scenario is gone or cannot be used.
     """
     if not found.scenario.is_file():
         raise CrashLabError(
-            f"{found.scenario}: the scenario is gone; put it back, or look at the state with --no-run"
+            f"{found.scenario}: the scenario is gone; put it back, or look at what was found: --no-run"
         )
+    state = found.state
     with Recoveries(found.code, seconds=seconds, children=1) as recoveries:
-        report = recoveries.report(found.state.tree)
-        return promises.broken(recoveries.promises, found.facts, report), report
+        if isinstance(state, failing.FailedRun):
+            with failing.Failures(found.code, found.events, state.after, seconds=seconds) as failures:
+                state = failures.run(state.fault)
+        report = report_of(state, recoveries.report(state.tree))
+        return judged(recoveries, found.trace, state, report), report

@@ -42,9 +42,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FailedRun(CrashState):
-    """What a run left in which one operation failed. Nothing crashed: `after` counts the steps of a run without failure."""
+    """What a run left in which one operation failed. Nothing crashed: `after` counts the steps of a run without failure.
+
+    `ended`, in words, says that the run gave no answer: it hung, or its process died. Then nothing is known of its files.
+    """
 
     fault: Fault
+    ended: str = ""
 
 
 class Failures:
@@ -56,12 +60,10 @@ class Failures:
         self._events, self._after = events, after
         self._code, self._seconds = code, seconds
         self._child = RecoveryChild(code, seconds=seconds, layer=True)
-        try:
-            log = self._run([MARK_CHANGES])["log"]
-        except BaseException:
-            self._child.close()
-            raise
-        self._faults = list(faults(log))
+        seen = self._run([MARK_CHANGES])
+        if seen is None:
+            raise CrashLabError(f"{code.scenario}: work gave no answer, {self._child.ended}; let it end")
+        self._faults = list(faults(seen["log"]))
 
     def __enter__(self) -> Self:
         return self
@@ -87,21 +89,21 @@ class Failures:
             yield self.run(fault)
 
     def run(self, fault: Fault) -> FailedRun:
-        """Run the work once with this fault. Raises: CrashLabError when it does not end."""
+        """Run the work once with this fault."""
         left = self._run([fault.rule])
+        if left is None:
+            return FailedRun(self._after, (), {}, (), fault, self._child.ended)
         return FailedRun(self._after, (), tree_of(left["tree"]), tuple(left["acknowledged"]), fault)
 
-    def _run(self, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    def _run(self, rules: list[dict[str, Any]]) -> dict[str, Any] | None:
         if self._child.ended:
             self._child = RecoveryChild(self._code, seconds=self._seconds, layer=True)
         left = next(self._child.ask([{"do": "work", "events": self._events, "rules": rules}]), None)
         if left is None:
             self._child.close()
-            raise CrashLabError(
-                f"{self._code.scenario}: work gave no answer on a failing disk ({self._child.ended}), at {rules[0]}; "
-                "let it end when the disk fails"
-            )
+            return None
         if "problem" in left:
+            self._child.close()
             raise CrashLabError(
                 f"{left['problem']}; free some room there, or set TMPDIR to a folder that has it"
             )

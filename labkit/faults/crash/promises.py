@@ -48,6 +48,11 @@ def recovery_ends(_facts: Facts, report: Report) -> bool:
     return not report.get("ended")
 
 
+def work_ends(_facts: Facts, report: Report) -> bool:
+    """The work itself comes to an end when the disk says no: it does not try for ever, and does not take its process down."""
+    return not report.get("ended")
+
+
 def readable(_facts: Facts, report: Report) -> bool:
     """The reader accepts whatever the crash left: it is no damage, but the end of an unfinished run."""
     return report.get("read") is not None
@@ -95,6 +100,7 @@ def in_step(_facts: Facts, report: Report) -> bool:
 
 PROMISES: dict[str, Promise] = {
     "recovery-ends": recovery_ends,
+    "work-ends": work_ends,
     "readable": readable,
     "acknowledged-survive": acknowledged_survive,
     "nothing-invented": nothing_invented,

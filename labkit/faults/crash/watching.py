@@ -89,6 +89,7 @@ class Bypass:
             "os.system": lambda command: self._child(os.fsdecode(command).split(maxsplit=1)[0]),
             "os.exec": lambda path, *_: self._child(path),
             "os.posix_spawn": lambda path, *_: self._child(path),
+            "subprocess.Popen": lambda program, *_: self._child(program),
             "os.fork": lambda *_: self._child("fork"),
             "os.forkpty": lambda *_: self._child("fork"),
             "os.rename": lambda src, dst, *_: self._changed(("rename", "replace"), src, dst),

@@ -24,7 +24,14 @@ class OneThread(ThreadPoolExecutor):
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work` to its end on a new event loop whose worker threads are this one."""
-    with asyncio.Runner() as runner:
-        runner.get_loop().set_default_executor(OneThread())
-        return runner.run(work)
+    """Run `work` to its end on a new event loop whose worker threads are this one. What it left unfinished is dropped."""
+    loop = asyncio.new_event_loop()  # no Runner: it starts a thread to shut the pool down, and there is nothing in it
+    loop.set_default_executor(OneThread())
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        if left := asyncio.all_tasks(loop):
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.wait(left))
+        loop.close()
