@@ -4,10 +4,12 @@ from labkit.experiments.homework.archiving import damage_a_checkpoint, seek_a_re
 from labkit.experiments.homework.beside_writer import read_beside_a_writer
 from labkit.experiments.homework.comparing import four_stores, growth
 from labkit.experiments.homework.copying import copy_a_living_session
+from labkit.experiments.homework.crash_lab import crashes, own_store, source_of, switched_off
 from labkit.experiments.homework.crash_proof import cut_and_flip
 from labkit.experiments.homework.durability import price_of_a_sync, survivors
 from labkit.experiments.homework.inspecting import inspect_with_secrets
 from labkit.experiments.homework.privacy import modes_under_umask, search_for_secrets
+from labkit.experiments.homework.queueing import queue_depths
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
 from labkit.experiments.homework.repairing import one_report, repair_logs
 from labkit.experiments.homework.replaying import restart
@@ -27,6 +29,7 @@ __all__ = [
     "clock_turned_back",
     "copy_a_living_session",
     "crash_a_rotation",
+    "crashes",
     "cut_and_flip",
     "damage_a_checkpoint",
     "forge_an_approval",
@@ -40,16 +43,20 @@ __all__ = [
     "one_report",
     "one_writer",
     "other_versions",
+    "own_store",
     "price_of_a_sync",
+    "queue_depths",
     "read_beside_a_writer",
     "repair_logs",
     "restart",
     "search_for_secrets",
     "seek_a_record",
     "sessions_apart",
+    "source_of",
     "split_a_log",
     "strange_ids",
     "survivors",
+    "switched_off",
     "two_writers",
     "where_files_are",
 ]
