@@ -204,6 +204,11 @@ def is_counted(trace: Trace, after: int, choices: tuple[Choice, ...]) -> bool:
     return bool(ways(trace, last)) and Choice(last.number) not in choices
 
 
+def of_all_there(trace: Trace) -> dict[str, Entry]:
+    """The tree when every step arrived."""
+    return plain_tree(trace, len(trace.steps), ())
+
+
 def frozen(tree: dict[str, Entry]) -> frozenset[tuple[str, Entry]]:
     """A tree that can be a member of a set."""
     return frozenset(tree.items())
