@@ -247,12 +247,11 @@ class Search:
                 if self._lost >= MOST_LOST:
                     self.stopped = "lost"
                     return
+            self._tell(states, last=True)
         except KeyboardInterrupt:
             self.stopped = "interrupted"
-            return
         if self._stop():
             self.stopped = "interrupted"
-        self._tell(states, last=True)
 
     def minimal(self) -> list[Counterexample]:
         """Return, saved, one counterexample for each kind of break: as few choices as break the same promises."""
