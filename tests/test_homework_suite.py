@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import secrets
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from grader import gate
+from grader import cli, gate
 from grader.bench import lay_homework_down
 from grader.channel import ChildLost
 from grader.intake import take
+from grader.outcome import verdict_of
+from grader.report.grades_csv import columns
 from grader.suites import load_suite
 from grader.suites.check import Check, CheckFailed
 from grader.suites.mutants.homework import MUTANTS, VARIANTS, Sample
-from labkit.workspace import HOMEWORK, target_folder
+from labkit.workspace import HOMEWORK, kit_root, target_folder
 from tests.suite_run import in_process, over_the_pipe
 
 SUITE = load_suite(HOMEWORK)
+CLASS = kit_root() / "assets" / "sample-class"
 
 pytestmark = [
     # Wrong code may leave descriptors behind it: that is its mistake, not this test's.
@@ -74,7 +79,7 @@ def test_the_ends_are_the_same_both_ways(target, reason, tmp_path):
     """The solution passes every check and the starter none, each told "not implemented", over either transport."""
     submission, seed = target_folder(target), secrets.token_hex(8)
     if target == "starter":
-        submission = target_folder("assets/sample-class/untouched-starter")
+        submission = CLASS / "untouched-starter"  # the kit's own starter may be half written
     piped = over_the_pipe(submission, HOMEWORK, SUITE.checks, seed)
     direct = reasons_in_process(submission, SUITE.checks, tmp_path, seed)
 
@@ -128,3 +133,86 @@ def test_both_transports_agree_check_by_check(sample: Sample, tmp_path: Path):
 
     direct = reasons_in_process(tmp_path / "submission", SUITE.checks, tmp_path, seed)
     assert {id_: found.reason for id_, found in piped.items()} == direct
+
+
+# --- Counted apart from its lesson ---
+
+
+def handed_in(folder: Path, *, without: str = "") -> Path:
+    """Copy the right submission's lesson 22, perhaps without one of its files."""
+    shutil.copytree(CLASS / "right" / "lesson_22", folder / "lesson_22")
+    if without:
+        (folder / "lesson_22" / without).unlink()
+    return folder
+
+
+def test_a_homework_is_judged_by_itself(tmp_path):
+    """One file is taken for it, and what became of the lesson's store beside it makes no difference."""
+    submission = handed_in(tmp_path / "mine")
+    (submission / "lesson_22" / "session_store.py").write_text("class JsonlSessionStore")
+
+    assert list(take(submission, HOMEWORK).files) == ["homework.py"]
+    found = over_the_pipe(submission, HOMEWORK, [SUITE.find("22-homework-seal")])
+    assert found["22-homework-seal"].status == "pass"
+
+
+def test_a_store_is_judged_without_its_homework(tmp_path):
+    """A homework that Python does not read costs nothing in lesson 22."""
+    submission, check = handed_in(tmp_path / "mine"), load_suite("22").find("22-01")
+    (submission / "lesson_22" / "homework.py").write_text("def broken(:")
+
+    assert over_the_pipe(submission, "22", [check])["22-01"].status == "pass"
+    reasons = {found.reason for found in over_the_pipe(submission, HOMEWORK, SUITE.checks).values()}
+    assert reasons == {"syntax-error"}
+
+
+def test_what_was_not_handed_in_is_named(tmp_path):
+    """The message says which file it is, where it belongs."""
+    (check, *_) = SUITE.checks
+    found = over_the_pipe(handed_in(tmp_path / "mine", without="homework.py"), HOMEWORK, [check])[check.id]
+
+    assert found.reason == "missing-file"
+    assert found.message
+    assert "lesson_22/homework.py is not there" in found.message.en.lower()
+
+
+@pytest.mark.parametrize(
+    ("lessons", "verdict"),
+    [
+        ({"22": "ok", HOMEWORK: "missing-file"}, "ok"),
+        ({"22": "fail", HOMEWORK: "missing-file"}, "fail"),
+        ({"22": "missing-file", HOMEWORK: "missing-file"}, "missing-file"),
+        ({"22": "ok", HOMEWORK: "fail"}, "fail"),
+        ({"22": "ok", HOMEWORK: "ok"}, "ok"),
+        ({HOMEWORK: "missing-file"}, "missing-file"),
+        ({}, "grader-error"),
+    ],
+)
+def test_no_homework_fails_nobody(lessons, verdict):
+    """A row's one word leaves out a homework that was not handed in, unless nothing else was asked for."""
+    assert verdict_of(lessons) == verdict
+
+
+def test_a_class_is_graded_on_its_homework_where_that_is_asked_for(tmp_path, monkeypatch):
+    """Every report has it under its name, and a student without one keeps a row."""
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
+    for name, without in (("did", ""), ("did-not", "homework.py")):
+        handed_in(tmp_path / "class" / name, without=without)
+    out = tmp_path / "out"
+    arguments = ["--lesson", HOMEWORK, "--out", out, "--jobs", "2", "--allow-unsandboxed", "--lang", "en"]
+    done = CliRunner().invoke(cli.grade, [str(tmp_path / "class"), *map(str, arguments)])
+    assert done.exit_code == 0, (done.output, done.exception)
+
+    with (out / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = {row["submission"]: row for row in csv.DictReader(file)}
+    verdicts = {name: (row["verdict"], row[f"{HOMEWORK}_verdict"]) for name, row in rows.items()}
+    assert verdicts == {"did": ("ok", "complete"), "did-not": ("missing-file", "missing-file")}
+    assert {row["22_verdict"] for row in rows.values()} == {""}
+    for file in ("report.html", "feedback/did.md", "gradescope/did.json", "junit/did.xml"):
+        assert "Lesson 22, homework" in (out / file).read_text("utf-8")
+
+
+def test_a_class_that_is_not_asked_for_it_has_no_columns_of_it():
+    """The table is what it was before there was a homework."""
+    assert not [column for column in columns() if column.startswith(HOMEWORK)]
+    assert set(columns()) < set(columns(homework=True))

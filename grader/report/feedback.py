@@ -23,7 +23,7 @@ from grader.report.rows import (
     who,
 )
 from grader.report.student_text import markdown
-from grader.report.words import DIMENSIONS, VERDICTS, say
+from grader.report.words import DIMENSIONS, VERDICTS, lesson_name, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _notebooks(row: Row, language: Language) -> Iterator[str]:
 
 
 def _lesson(number: str, lesson: Lesson, language: Language) -> Iterator[str]:
-    yield f"\n## {say('lesson', language, lesson=number)}"
+    yield f"\n## {getattr(lesson_name(number), language)}"
     told = _told_first(lesson)
     if told:
         first, *others = told

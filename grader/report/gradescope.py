@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from grader.intake import reason
 from grader.report.rows import Row, both, next_step, points, problem
 from grader.report.student_text import legible
-from grader.report.words import VERDICTS, say
+from grader.report.words import VERDICTS, lesson_name, say
 
 if TYPE_CHECKING:
     from grader.report.rows import Test
@@ -56,7 +56,7 @@ def _head(row: Row, language: Language) -> str:
     for number, lesson in row["lessons"].items():
         answers = {key: say("yes" if lesson[key] else "no", language) for key in ("ok", "complete")}
         standing = say("standing", language, **answers, **lesson["points"])
-        lines.append(f"{say('lesson', language, lesson=number)}: {standing}")
+        lines.append(f"{getattr(lesson_name(number), language)}: {standing}")
     lines += [
         f"{say('left-out', language)}: {entry['name']} ({getattr(reason(entry['why']), language)})"
         for entry in row["left_out"]

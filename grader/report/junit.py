@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from grader.report.rows import Row, both, next_step, problem, who
 from grader.report.student_text import legible, one_line
-from grader.report.words import VERDICTS, say
+from grader.report.words import VERDICTS, lesson_name, say
 
 if TYPE_CHECKING:
     from grader.report.rows import Test
@@ -35,7 +35,7 @@ def junit_xml(row: Row, language: Language) -> str:
 def _suite(name: str, number: str, tests: list[Test], language: Language) -> ET.Element:
     suite = ET.Element(
         "testsuite",
-        name=f"{name} · {say('lesson', language, lesson=number)}",
+        name=f"{name} · {getattr(lesson_name(number), language)}",
         tests=str(len(tests)),
         failures=str(sum(test["status"] == "fail" for test in tests)),
         errors=str(sum(test["status"] == "error" for test in tests)),

@@ -15,7 +15,6 @@ PAGE: dict[str, Text] = {
         "Only when these two come out right does the rest count.",
     ),
     "isolation": Text("隔离", "Isolation"),
-    "lesson": Text("第 {} 课", "Lesson {}"),
     "lessons": Text("课", "Lesson"),
     "search": Text("按名字或学号查找", "Find by name or student id"),
     "shown-verdict": Text("结论", "Verdict"),

@@ -13,7 +13,7 @@ from grader.outcome import count
 from grader.plain_text import printable
 from grader.report.rows import first_missed
 from grader.report.words import DIMENSIONS as DIMENSION_WORDS
-from grader.report.words import TOPICS, VERDICTS, say
+from grader.report.words import TOPICS, VERDICTS, lesson_name, say
 from grader.suites.check import DIMENSIONS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def show_outcome(console: Console, outcome: Outcome, language: Language, *, ever
     Extended tests that passed, or that are simply not written yet, are only counted unless `every` is on.
     """
     for lesson in outcome.lessons.values():
-        console.rule(Line(say("lesson", language, lesson=lesson.lesson)))
+        console.rule(Line(getattr(lesson_name(lesson.lesson), language)))
         _show_group(console, "required", lesson.required, language, shown=lesson.required)
         extended = lesson.extended if every else [test for test in lesson.extended if _is_telling(test)]
         _show_group(console, "extended", lesson.extended, language, shown=extended)

@@ -66,6 +66,7 @@ SAID: dict[str, Text] = {
     "required": Text("必做", "Required"),
     "extended": Text("扩展", "Extended"),
     "lesson": Text("第 {lesson} 课", "Lesson {lesson}"),
+    "homework": Text("第 22 课 · 作业", "Lesson 22, homework"),
     "score": Text("{title}：{passed}/{total}", "{title}: {passed}/{total}"),
     "unwritten": Text("{count} 项尚未实现", "{count} not implemented yet"),
     "write-next": Text(
@@ -118,6 +119,12 @@ SAID: dict[str, Text] = {
 def say(key: str, language: Language, **values: object) -> str:
     """Give one sentence in a language, with its values filled in."""
     return str(getattr(SAID[key], language)).format(**values)
+
+
+def lesson_name(number: str) -> Text:
+    """Give the name of a lesson, or of the homework, in both languages."""
+    key = "homework" if number == HOMEWORK else "lesson"
+    return Text(say(key, "zh", lesson=number), say(key, "en", lesson=number))
 
 
 def chosen_language(asked: str | None = None) -> Language:

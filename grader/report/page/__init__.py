@@ -23,7 +23,7 @@ from grader.report.notebooks import STATUSES
 from grader.report.page_words import PAGE
 from grader.report.rows import Lesson, Row, Test, both, figure, lesson_verdict, points
 from grader.report.student_text import legible, one_line
-from grader.report.words import DIMENSIONS, VERDICTS
+from grader.report.words import DIMENSIONS, VERDICTS, lesson_name
 from grader.suites import JUDGED
 from grader.suites.check import Text
 
@@ -103,6 +103,7 @@ def report_html(
             dimensions=DIMENSIONS,
             glyphs=GLYPHS,
             lessons=data["lessons"],
+            names=data["names"],
             tests=data["tests"],
             people=data["people"],
             reasons=data["reasons"],
@@ -121,6 +122,7 @@ def page_data(rows: Sequence[Row], names: Sequence[str], language: Language) -> 
     return {
         "language": language,
         "lessons": list(tests),
+        "names": {number: lesson_name(number) for number in tests},
         "tests": tests,
         "people": people,
         "reasons": [reason for reason in GLYPHS if reason in seen],

@@ -214,7 +214,7 @@
     const choice = (number) => {
       const button = make("input", { type: "radio", name: "lesson", value: number });
       button.checked = number === state.lesson;
-      return make("label", {}, button, make("span", {}, say("lesson", number)));
+      return make("label", {}, button, make("span", {}, pick(report.names[number])));
     };
     place("lessons").replaceChildren(make("legend", { class: "unseen" }, say("lessons")), ...report.lessons.map(choice));
   }
@@ -342,7 +342,7 @@
     const counted = ([name, [some, all]]) => `${pick(report.dimensions[name])} ${some}/${all}`;
     return make(
       "section", { class: "lesson" },
-      make("h3", {}, say("lesson", number)),
+      make("h3", {}, pick(report.names[number])),
       facts([
         ["ok", answer(lesson.ok)],
         ["complete", answer(lesson.complete)],
