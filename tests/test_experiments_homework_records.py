@@ -196,3 +196,16 @@ def test_a_bound_keeps_the_queue_flat(monkeypatch):
     assert seen.after["waits"]["held-blocks"] < seen.after["unbounded"]["held-blocks"] / 2
     assert html.count("<polyline") == 3
     assert unknown_words(seen.waiting, ("10", "100", "1,000")) | unknown_words(seen.after) == set()
+
+
+def test_a_retry_pays_twice_unless_it_has_an_id(state):
+    """The payment that failed is on disk; the same id finds it, after one restart and after two."""
+    seen = asyncio.run(homework.retry_after_failure())
+    (paid,) = on_disk.records(state / "retry" / "with-id")
+
+    assert list(seen["without-id"].values())[:3] == ["LogClosedError", 1, 2]
+    assert list(seen["with-id"].values())[:4] == ["LogClosedError", 1, 1, 1]
+    assert seen.column("paid") == [160, 80]
+    assert (paid["event_id"], paid["sequence"]) == ("payment-7", 1)
+    assert "Input/output error" in seen["with-id"]["said"]
+    assert unknown_words(seen) == set()

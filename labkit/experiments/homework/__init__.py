@@ -13,6 +13,7 @@ from labkit.experiments.homework.queueing import queue_depths
 from labkit.experiments.homework.record_contract import big_content, clock_turned_back, other_versions
 from labkit.experiments.homework.repairing import one_report, repair_logs
 from labkit.experiments.homework.replaying import restart
+from labkit.experiments.homework.retrying import retry_after_failure, two_decide_at_once
 from labkit.experiments.homework.rivals import two_writers
 from labkit.experiments.homework.rotating import crash_a_rotation, split_a_log
 from labkit.experiments.homework.streaming import in_small_pieces, memory_of_reading
@@ -49,6 +50,7 @@ __all__ = [
     "read_beside_a_writer",
     "repair_logs",
     "restart",
+    "retry_after_failure",
     "search_for_secrets",
     "seek_a_record",
     "sessions_apart",
@@ -57,6 +59,7 @@ __all__ = [
     "strange_ids",
     "survivors",
     "switched_off",
+    "two_decide_at_once",
     "two_writers",
     "where_files_are",
 ]
