@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import Checkpoints, DurableLog, EventsRemovedError, RetentionError, replay
 from solution.durable_log.segments import Segments
@@ -15,8 +16,7 @@ async def seek_a_record(events: int = 10_000, records: int = 9) -> Table:
     """Read single records from all over a closed segment, plain and then compressed (C22-47)."""
     place = fresh_place("seek")
     async with await DurableLog.open("demo", root=place, durability="os") as log:
-        for number in range(events):
-            await log.append("step", {"number": number})
+        await take_steps(log, events)
         await log.rotate()
         wanted = [events * part // records for part in range(1, records + 1)]
         rows = {"plain": _sought(log.folder, wanted)}
@@ -62,11 +62,9 @@ async def damage_a_checkpoint(events: int = 300) -> Table:
 async def _checkpointed(name: str, events: int) -> DurableLog:
     """Open a session that has counted its events in a checkpoint, and went on for a few more."""
     log = await DurableLog.open("demo", root=fresh_place(name), durability="os")
-    for number in range(events):
-        await log.append("step", {"number": number})
+    await take_steps(log, events)
     await log.checkpoint(await replay(log, _count, 0))
-    for number in range(5):
-        await log.append("step", {"number": events + number})
+    await take_steps(log, 5, first=events)
     return log
 
 

@@ -13,18 +13,18 @@ from solution.durable_log import DurableLog, verify_session
 async def read_beside_a_writer(events: int = 5) -> Table:
     """Pause an append when half of its line is on the disk; read in three ways, then let it go on (C22-45)."""
     place = fresh_place("beside")
-    async with paused_append(place, events) as paused:
-        stream = len([event async for event in paused.log.stream()])
+    async with paused_append(place, events) as log:
+        stream = len([event async for event in log.stream()])
         rows: dict[str, dict[str, Cell]] = {
             "stream": {"events": stream, "waited": False},
-            "outside-now": _seen_from_outside(paused.log),
+            "outside-now": _seen_from_outside(log),
         }
-        reading = asyncio.create_task(paused.log.read())
+        reading = asyncio.create_task(log.read())
         await asyncio.wait([reading], timeout=0.05)
         waited = not reading.done()
         file_layer.release()
         rows["read"] = {"events": len(await reading), "waited": waited}
-        rows["outside-later"] = _seen_from_outside(paused.log)
+        rows["outside-later"] = _seen_from_outside(log)
     return Table(rows)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labkit import actions
 from labkit.experiments.homework.half_written import paused_append
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from labkit.faults import file_layer
 from solution.durable_log import CorruptLogError, DurableLog, SessionFolder, back_up, verify_session
@@ -20,10 +21,10 @@ async def copy_a_living_session(events: int = 5) -> Table:
     live, other = place / "live", place / "rotating"
     for root in (live, other):
         root.mkdir(mode=0o700)
-    async with paused_append(live, events) as paused:
+    async with paused_append(live, events) as log:
         by_hand, by_backup = _copy(place, "by-hand-append"), _copy(place, "backup-append")
-        copy_files(paused.log.folder.path, by_hand)
-        back_up(paused.log.folder, by_backup)
+        copy_files(log.folder.path, by_hand)
+        back_up(log.folder, by_backup)
     rows = {"by-hand-append": await _verified(by_hand), "backup-append": await _verified(by_backup)}
     async with await _begun(other, events) as log:
         for name, copy, held in (
@@ -55,8 +56,7 @@ def _copy(place: Path, name: str) -> Path:
 
 async def _begun(root: Path, events: int) -> DurableLog:
     log = await DurableLog.open("demo", root=root, durability="os")
-    for number in range(events):
-        await log.append("step", {"number": number})
+    await take_steps(log, events)
     return log
 
 

@@ -15,7 +15,7 @@ DASHES = ("", "7 4", "2 4")
 """What tells one curve from another besides its name at its end; the colour is the text's own, light or dark."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Curves(Table):
     """A table whose rows are numbers; of the columns that `drawn` names, a curve stands above it."""
 

@@ -10,12 +10,12 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from labkit import actions, workspace
 from labkit.experiments.homework import writer
+from labkit.experiments.homework.steps import take_steps
 from labkit.faults import file_layer
-from solution.durable_log import DurableLog, Event
+from solution.durable_log import DurableLog
 
 UNDER_LAYER = Path(file_layer.__file__).with_name("under_layer.py")
 SEGMENT = "0*.jsonl"
@@ -24,16 +24,12 @@ SLOW_SECONDS = 0.01
 """How long a sync takes on the disk underneath: long enough that the log writes beside the event loop."""
 
 
-class Paused(NamedTuple):
-    """A log in the middle of an append; `append` is answered after `file_layer.release()`."""
-
-    log: DurableLog
-    append: asyncio.Future[Event]
-
-
 @asynccontextmanager
-async def paused_append(root: Path, events: int) -> AsyncIterator[Paused]:
-    """Store `events` events in the session `demo`, and hold the next append when half of its line is on the disk."""
+async def paused_append(root: Path, events: int) -> AsyncIterator[DurableLog]:
+    """Store `events` events in the session `demo`, and hold the next append when half of its line is on the disk.
+
+    It is answered after `file_layer.release()`, or when the block ends.
+    """
     rules = [
         {"op": SYNCS, "match": SEGMENT, "do": "slow", "seconds": SLOW_SECONDS, "times": None},
         {"op": "write", "match": SEGMENT, "do": "half", "nth": events + 1},
@@ -41,15 +37,14 @@ async def paused_append(root: Path, events: int) -> AsyncIterator[Paused]:
     ]
     with actions.disturbed(root, *rules):
         async with await DurableLog.open("demo", root=root, durability="fsync") as log:
-            for number in range(events):
-                await log.append("step", {"number": number})
+            await take_steps(log, events)
             segment = next(log.folder.path.glob(SEGMENT))
             whole = segment.stat().st_size
             append = log.append("step", {"number": events})
             while segment.stat().st_size == whole and not append.done():  # noqa: ASYNC110 - the disk tells
                 await asyncio.sleep(0)
             try:
-                yield Paused(log, append)
+                yield log
             finally:
                 file_layer.release()
                 await append

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from labkit.experiments.homework.curves import Curves
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, fresh_place
 from labkit.naive import replay_and_act
 from solution.durable_log import Checkpoints, DurableLog, Event, Limits, Replayed, replay
@@ -41,25 +42,20 @@ async def restart(events: tuple[int, ...] = (100, 1_000, 10_000, 100_000)) -> Cu
     """
     place = fresh_place("restart")
     ours, naive = _Outbox(place / "mails.txt"), _Outbox(place / "mails-of-the-naive.txt")
+    async with await _opened(place) as log:
+        await Replayed(state=0).effects.once(log, "mail", MAIL, ours.send)
+        await log.append("mail_sent", MAIL)
+    naive.send_now()
     rows: dict[str, dict[str, Cell]] = {}
-    stored = 0
     for many in events:
-        async with await DurableLog.open("demo", root=place, durability="os", limits=SMALL_SEGMENTS) as log:
-            if not stored:
-                await Replayed(state=0).effects.once(log, "mail", MAIL, ours.send)
-                await log.append("mail_sent", MAIL)
-                naive.send_now()
-                stored = await log.version()
-            for number in range(stored, many):
-                await log.append("step", {"number": number})
-            stored = many
-            full, seconds = await _restarted(log, None, ours)
+        async with await _opened(place) as log:
+            await take_steps(log, many - await log.version())
+        full, seconds = await _restarted(place, ours)
+        async with await _opened(place) as log:
             await log.checkpoint(full)
-            for number in range(BEHIND):
-                await log.append("step", {"number": number})
-            stored += BEHIND
-            behind, shorter = await _restarted(log, Checkpoints(log.folder), ours)
+            await take_steps(log, BEHIND)
             replay_and_act([event.type async for event in log.stream()], naive.send_now)
+        behind, shorter = await _restarted(place, ours, from_checkpoint=True)
         rows[f"{many:,}"] = {
             "full-ms": 1000 * seconds,
             "checkpoint-ms": 1000 * shorter,
@@ -70,14 +66,20 @@ async def restart(events: tuple[int, ...] = (100, 1_000, 10_000, 100_000)) -> Cu
     return Curves(rows, drawn=("full-ms", "checkpoint-ms"))
 
 
+async def _opened(place: Path) -> DurableLog:
+    return await DurableLog.open("demo", root=place, durability="os", limits=SMALL_SEGMENTS)
+
+
 async def _restarted(
-    log: DurableLog, checkpoints: Checkpoints | None, outbox: _Outbox
+    place: Path, outbox: _Outbox, *, from_checkpoint: bool = False
 ) -> tuple[Replayed, float]:
-    """Replay, and see to it that the mail was sent. Returns where the log stands, and the seconds of the replay."""
-    started = time.perf_counter()
-    replayed = await replay(log, _count, 0, checkpoints=checkpoints)
-    seconds = time.perf_counter() - started
-    await replayed.effects.once(log, "mail", MAIL, outbox.send)
+    """Open the log, replay it, and see to it that the mail was sent. Returns where it stands, and the replay's seconds."""
+    async with await _opened(place) as log:
+        started = time.perf_counter()
+        checkpoints = Checkpoints(log.folder) if from_checkpoint else None
+        replayed = await replay(log, _count, 0, checkpoints=checkpoints)
+        seconds = time.perf_counter() - started
+        await replayed.effects.once(log, "mail", MAIL, outbox.send)
     return replayed, seconds
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from labkit import workspace
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from labkit.naive import split_by_size
 from solution.durable_log import CorruptLogError, DurableLog, Scan
@@ -41,8 +42,7 @@ async def split_a_log(events: int = 12, size: int = 2048) -> Table:
 
 async def _session(root: Path, events: int) -> Path:
     async with await DurableLog.open("demo", root=root, durability="os") as log:
-        for number in range(events):
-            await log.append("step", {"number": number})
+        await take_steps(log, events)
     return log.folder.path
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from labkit.experiments.homework.curves import Curves
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import CorruptLogError, DurableLog, Limits, Scan
 from solution.durable_log.reading import open_log
@@ -25,8 +26,7 @@ async def memory_of_reading(events: tuple[int, ...] = (1000, 4000, 16000)) -> Cu
     rows: dict[str, dict[str, Cell]] = {}
     for many in events:
         async with await DurableLog.open(f"log-{many}", root=place, durability="os") as log:
-            for number in range(many):
-                await log.append("step", {"number": number})
+            await take_steps(log, many)
             whole, streamed = await _most_memory(lambda: _all(log)), await _most_memory(lambda: _each(log))
             size = next(log.folder.path.glob("0*.jsonl")).stat().st_size
         rows[f"{many:,}"] = {"file-kib": size >> 10, "whole-kib": whole >> 10, "streamed-kib": streamed >> 10}
@@ -68,8 +68,7 @@ async def in_small_pieces(events: int = 20, endless: int = 8 << 20) -> Table:
     """Read a log a byte at a time; then one that goes on without a newline, without a cap and with one (C22-44)."""
     place = fresh_place("pieces")
     async with await DurableLog.open("log", root=place, durability="os") as log:
-        for number in range(events):
-            await log.append("step", {"number": number})
+        await take_steps(log, events)
     file = next((place / "log").glob("0*.jsonl"))
     runaway = place / "runaway.jsonl"
     runaway.write_bytes(file.read_bytes() + b'{"v":1,"data":"' + b"x" * endless)

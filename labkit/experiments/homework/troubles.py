@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labkit import actions
 from labkit.experiments.homework.half_written import SEGMENT, SYNCS, killed_append
+from labkit.experiments.homework.steps import take_steps
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import CorruptLogError, DurableLog
 
@@ -43,7 +44,7 @@ async def cause_trouble() -> Table:
             "write-failures": counted.write_failures,
             "torn-recoveries": counted.torn_recoveries,
             "corruptions": counted.corruptions,
-            "alert-line": alerts[0].line or 0 if alerts else "–",
+            "alert-line": (alerts and alerts[0].line) or "–",
         }
     return Table(rows)
 
@@ -60,8 +61,7 @@ async def _append(log: DurableLog) -> None:
 
 async def _quiet(root: Path, alerts: Alerts) -> DurableLog:
     log = await DurableLog.open("demo", root=root, alert=alerts.append)
-    for number in range(CALLERS):
-        await log.append("step", {"number": number})
+    await take_steps(log, CALLERS)
     return log
 
 
