@@ -209,3 +209,14 @@ def test_a_retry_pays_twice_unless_it_has_an_id(state):
     assert (paid["event_id"], paid["sequence"]) == ("payment-7", 1)
     assert "Input/output error" in seen["with-id"]["said"]
     assert unknown_words(seen) == set()
+
+
+def test_old_knowledge_is_refused_and_writes_nothing(state):
+    """Two decisions on one balance overdraw it; with an expected version the later one is told where the log is."""
+    seen = asyncio.run(homework.two_decide_at_once())
+    kept = on_disk.records(state / "versions-expected" / "with-version")
+
+    assert [seen[name]["balance"] for name in ("no-version", "with-version")] == [-60, 20]
+    assert [event["type"] for event in kept] == ["received", "paid"]
+    assert "is at version 2, not 1" in seen["with-version"]["said"]
+    assert unknown_words(seen) == set()
