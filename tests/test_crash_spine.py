@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from labkit.faults.crash.disk import Layout
 from labkit.faults.crash.explorer import Exploration, code_of, explore, record
+from labkit.faults.crash.models import allowed, rules
 from labkit.faults.crash.promises import Facts, broken
 from labkit.faults.crash.recovery import Recoveries
 from labkit.faults.crash.scenarios import spine
@@ -157,6 +160,21 @@ def test_thousands_of_crash_states_keep_every_promise(store: str, model: str) ->
     """As many as an exploration tries where nobody asks for fewer; of failed operations, all."""
     found = keeps_all(store, model, None)
     assert found.complete or found.explored == 5_000
+
+
+def test_the_agents_own_work_is_nobodys_promise() -> None:
+    """The runner syncs its records and not the source: a power cut may empty that, and the attempt still tells the change."""
+    _, code = code_of("spine")
+    trace = record(code, 1)
+    lost = next(step.number for step in trace.steps if step.op == "write" and step.path == SOURCE)
+
+    state = build(trace, len(trace.steps), [Choice(lost)])
+
+    assert allowed(rules(Layout(trace), "weak"), state.after, state.choices)
+    assert state.tree[SOURCE].content == b""
+    assert state.acknowledged[-1] == {"decision": "completed", "task": spine.TASK}
+    attempt = json.loads(state.tree[f".loop/tasks/{spine.TASK}/attempts/round-001.json"].content)
+    assert "p{P}" in attempt["evidence"]["diff"]
 
 
 # --- Killed, run again, and then the power goes ---
