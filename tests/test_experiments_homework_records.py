@@ -220,3 +220,10 @@ def test_old_knowledge_is_refused_and_writes_nothing(state):
     assert [event["type"] for event in kept] == ["received", "paid"]
     assert "is at version 2, not 1" in seen["with-version"]["said"]
     assert unknown_words(seen) == set()
+
+
+def test_an_id_for_each_attempt_is_no_id():
+    """Named after the attempt instead of the payment, every retry pays again."""
+    seen = asyncio.run(homework.retry_after_failure(ids=["try-1", "try-2", "try-3"]))
+
+    assert list(seen["with-id"].values())[2:5] == [2, 3, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import actions
@@ -16,18 +17,21 @@ WRITTEN_AND_FAILED = {"op": ["fsync", "fdatasync"], "match": "0*.jsonl", "do": "
 BALANCE = 100
 
 
-async def retry_after_failure() -> Table:
-    """Append with a disk that does its work and reports an error; open again and retry, without an id and with one (C22-42)."""
+async def retry_after_failure(ids: Sequence[str] = ("payment-7",) * 3) -> Table:
+    """Append with a disk that does its work and reports an error; open again and retry (C22-42).
+
+    First without an id; then each of three attempts, with an opening of its own, under one of `ids`.
+    """
     place = fresh_place("retry")
     rows: dict[str, dict[str, Cell]] = {}
-    for name, event_id in (("without-id", None), ("with-id", "payment-7")):
+    attempts: dict[str, Sequence[str | None]] = {"without-id": (None, None), "with-id": ids}
+    for name, (first_id, *more) in attempts.items():
         session = place / name
         with actions.disturbed(place, WRITTEN_AND_FAILED):
-            first = await _pay(session, event_id)
+            first = await _pay(session, first_id)
         rows[name] = {"first-try": first.short, "then-on-disk": len(lines(session))}
-        rows[name]["retry"] = (await _pay(session, event_id)).short
-        if event_id:
-            rows[name]["another-retry"] = (await _pay(session, event_id)).short
+        for column, event_id in zip(("retry", "another-retry"), more, strict=False):
+            rows[name][column] = (await _pay(session, event_id)).short
         rows[name] |= {"on-disk": len(lines(session)), "paid": _paid(session), "said": first.said}
     return Table(rows)
 
@@ -42,15 +46,17 @@ def _paid(session: Path) -> int:
     return sum(record["data"]["amount"] for record in records(session) if record["type"] == "paid")
 
 
-async def two_decide_at_once() -> Table:
-    """Let two agents read the same balance and both spend most of it, without an expected version and with one (C22-43)."""
+async def two_decide_at_once(amount: int = 80) -> Table:
+    """Let two agents read one balance and then both spend of it, without an expected version and with one (C22-43)."""
     place = fresh_place("versions-expected")
     rows: dict[str, dict[str, Cell]] = {}
     for name in ("no-version", "with-version"):
         async with await DurableLog.open(name, root=place, durability="os") as log:
             await log.append("received", {"amount": BALANCE})
             both_know, answers = asyncio.Barrier(2), list[Answer]()
-            agents = (_spend(log, both_know, answers, versioned=name == "with-version") for _ in range(2))
+            agents = (
+                _spend(log, both_know, answers, amount, versioned=name == "with-version") for _ in range(2)
+            )
             await asyncio.gather(*agents)
         earlier, later = answers
         rows[name] = {
@@ -64,10 +70,10 @@ async def two_decide_at_once() -> Table:
 
 
 async def _spend(
-    log: DurableLog, both_know: asyncio.Barrier, answers: list[Answer], *, versioned: bool
+    log: DurableLog, both_know: asyncio.Barrier, answers: list[Answer], amount: int, *, versioned: bool
 ) -> None:
     """Read, decide on what was read, and append the decision when the other agent has read as well."""
     history = await log.read()
     await both_know.wait()
     known = history[-1].sequence if versioned else None
-    answers.append(await answer_to(log.append("paid", {"amount": 80}, expected_version=known)))
+    answers.append(await answer_to(log.append("paid", {"amount": amount}, expected_version=known)))
