@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.benchmarks import durable_log, event_log
+from tests.benchmarks import crash_states, durable_log, event_log
 from tests.benchmarks.measure import Row, Spread, in_random_order
 from tests.benchmarks.page import BEGIN, END, table, write_table
 
@@ -120,3 +120,13 @@ def test_the_bare_reader_makes_the_checks_it_claims(tmp_path, line):
 
     with pytest.raises((ValueError, RecursionError)):
         event_log.read_bare(path)
+
+
+def test_crash_states_are_listed_in_full_and_in_part():
+    """Both listings run, each with its ratio to the bare loop, which gates, and its speed, which only reports."""
+    rows = list(crash_states.measure(1, Random(1)))
+
+    assert [(row.unit, row.gates, row.spread is not None) for row in rows] == [
+        ("×", True, True),
+        ("/s", False, True),
+    ] * 2

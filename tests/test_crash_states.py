@@ -432,6 +432,15 @@ def test_a_symbolic_link_is_there_whole_or_not():
     assert [state.tree for state in states(linked.trace, "weak")] == [{}, {"latest": Entry("link", b"log.1")}]
 
 
+def test_choices_of_no_model_still_give_a_tree():
+    """Made up by hand, they can put two folders into each other: each is shown once, and the walk ends."""
+    loop = Tracing(Start("a", 1, Entry("folder")), Start("b", 2, Entry("folder")))
+    for path, to in (("a", "b/a"), ("b/a", "c"), ("b", "c/b"), ("c/b", "b"), ("c", "b/c")):
+        loop("rename", 2 if path[-1] == "b" else 1, path=path, to=to)
+
+    assert list(build(loop.trace, 5, (Choice(1), Choice(4))).tree) == ["a", "a/b"]
+
+
 # --- Order, counting, bounds ---
 
 

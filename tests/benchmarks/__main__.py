@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.benchmarks import (
     class_run,
     commands,
+    crash_states,
     durable_log,
     durable_peers,
     event_log,
@@ -78,6 +79,8 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield from durable_peers.measure(folder, data, rounds, draw)
     yield "a round of lesson 04", None
     yield "round", state_spine.compare_round(folder, rounds, draw)
+    yield "crash states", None
+    yield from (("crash states", row) for row in crash_states.measure(rounds, draw))
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
     yield "a class of submissions", None
