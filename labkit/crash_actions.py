@@ -11,7 +11,7 @@ import os
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labkit import workspace
 from labkit.faults.crash import counterexample
@@ -75,8 +75,8 @@ class Explored:
 
     ``ended`` is false while it runs, and for ever when its process was killed. ``explored`` counts states, ``tried`` and
     ``possible`` combinations of crash point and choices, ``kinds`` the kinds of break found so far; ``found`` are the ids
-    of the counterexamples, ``states`` how many states broke something, ``promised`` whether any of that was promised.
-    ``unseen`` is what the recorder could not follow; ``seconds`` is the time taken.
+    of the counterexamples, ``states`` how many states broke something, ``verdict``, ``complete`` and ``stopped`` as of an exploration.
+    ``unseen`` is what the recorder could not follow, and where; ``seconds`` is the time taken.
     """
 
     ended: bool = False
@@ -89,7 +89,8 @@ class Explored:
     states: int = 0
     verdict: str = ""
     complete: bool = False
-    unseen: tuple[str, ...] = ()
+    stopped: str = ""
+    unseen: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
 
 
@@ -145,10 +146,8 @@ def explored(settings: Settings) -> Explored | None:
         said = json.loads((folder() / f"{settings.name}.json").read_text("utf-8"))
         if said.pop("format") != _FORMAT:
             return None
-        values: dict[str, Any] = {
-            name: tuple(it) if isinstance(it, list) else it for name, it in said.items()
-        }
-        return Explored(**values)
+        found, unseen = (str(name) for name in said.pop("found")), said.pop("unseen")
+        return Explored(**said, found=tuple(found), unseen=tuple((what, where) for what, where in unseen))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -69,7 +69,8 @@ def _ended(told: Exploration) -> Explored:
         states=sum(told.counts),
         verdict=told.verdict,
         complete=told.complete,
-        unseen=tuple(" ".join(filter(None, (one.what, one.where))) for one in told.unseen),
+        stopped=told.stopped,
+        unseen=tuple((one.what, one.where) for one in told.unseen),
         seconds=told.seconds,
     )
 

@@ -104,7 +104,9 @@ def test_every_choice_has_its_own_result() -> None:
     explorer(test)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1, "strange": 1}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"format": 2}', '{"format": 1, "found": [], "unseen": ["child"]}']
+)
 def test_a_file_that_is_not_what_was_written_counts_for_nothing(content: str) -> None:
     """Half a file, another format, another program's file: not explored, and nothing breaks."""
 
@@ -124,9 +126,14 @@ def test_a_file_that_is_not_what_was_written_counts_for_nothing(content: str) ->
         (Explored(ended=True, verdict="kept", kinds=1, states=4), "promised nothing here, so this is no bug"),
         (Explored(ended=True, verdict="broken", kinds=1, states=1), "1 state breaks a promise of its own."),
         (
-            Explored(ended=True, verdict="not-seen", unseen=("child git",)),
-            "No verdict: the recorder could not",
+            Explored(ended=True, verdict="not-seen", unseen=(("child", "git"),)),
+            "another process does (git)",
         ),
+        (
+            Explored(ended=True, verdict="not-seen", stopped="interrupted", states=2),
+            "2 states broke something",
+        ),
+        (Explored(ended=True, verdict="not-seen", stopped="lost"), "Recovery gave no answer again and again"),
         (Explored(ended=True, verdict="kept"), "only some were tried"),
     ],
 )
@@ -214,8 +221,7 @@ def test_stop_ends_with_what_was_found() -> None:
 
         said = crash_actions.explored(widget.settings)
         assert said is not None
-        assert said.ended
-        assert not said.complete
+        assert (said.ended, said.complete, said.stopped) == (True, False, "interrupted")
         assert not crash_actions.is_asked_to_end(widget.settings)
 
     explorer(test, "naive", "weak", 10, 20_000)

@@ -254,12 +254,19 @@ def _note(now: Explored, *, is_there: bool, is_running: bool) -> str:
         return t("crash-lab.not-yet")
     if not now.ended:
         return t("crash-lab.under-way") if is_running else t("crash-lab.unfinished")
-    key = "loss" if now.verdict == "kept" and now.kinds else now.verdict
-    said = [t(f"crash-lab.verdict-{key}", states=now.states, unseen="; ".join(now.unseen))]
+    unseen = "; ".join(t(f"crash-unseen.{what}", where=where) for what, where in now.unseen)
+    said = [t(f"crash-lab.verdict-{_verdict(now)}", states=now.states, unseen=unseen)]
     if not now.complete:
         said.append(t("crash-lab.sampled"))
     said.append(t("crash-lab.took", seconds=f"{now.seconds:.1f}"))
     return " ".join(said)
+
+
+def _verdict(now: Explored) -> str:
+    """Tell apart what a verdict leaves open: a loss that was never promised away, an exploration that was ended."""
+    if now.verdict == "kept" and now.kinds:
+        return "loss"
+    return now.stopped if now.verdict == "not-seen" and now.stopped else now.verdict
 
 
 def _size(number: int) -> str:

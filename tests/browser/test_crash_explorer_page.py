@@ -59,7 +59,9 @@ def test_without_fsync_something_is_lost(notebook: NotebookPage, language: str) 
     """With its syncs nothing breaks; switched off, the count changes, and each find opens as steps and bytes."""
     page, words = notebook.page, NAMES[language]
     open_explorer(notebook, "'durable-fsync', 'weak', 1, 120", language)
+    place = page.locator(".lab-found").bounding_box()
     explore(notebook, language)
+    assert page.locator(".lab-found").bounding_box() == place
     expect(figure(notebook, "broken")).to_have_text("0")
     expect(page.locator(".lab-findings button")).to_have_count(0)
 
@@ -97,7 +99,7 @@ def test_stop_ends_an_exploration_with_what_it_found(notebook: NotebookPage) -> 
 
     notebook.press("Stop")
     expect(page.get_by_role("button", name="Explore", exact=True)).to_be_enabled()
-    expect(page.locator(".lab-meter-note")).to_contain_text("only some were tried")
+    expect(page.locator(".lab-meter-note")).to_contain_text("Stopped on the way")
     explored = int(figure(notebook, "explored").inner_text().replace(",", ""))
     assert 0 < explored < 20_000
     expect(page.locator(".lab-findings button")).not_to_have_count(0)
