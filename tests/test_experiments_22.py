@@ -286,5 +286,6 @@ def test_every_rule_that_the_suite_names_is_in_the_list(language: str, monkeypat
     listed = lab.rules()
 
     assert list(listed.sentences) == [f"S{number}" for number in range(1, 19)]
+    assert list(lab.rules("H").sentences) == [f"H{number}" for number in range(1, 11)]
     shown = html.unescape(listed._repr_html_())
     assert all(sentence in shown for sentence in listed.sentences.values())

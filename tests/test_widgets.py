@@ -341,6 +341,25 @@ def test_check_shows_what_the_grader_printed(monkeypatch: pytest.MonkeyPatch) ->
     assert not widget.button.disabled
 
 
+def test_check_of_one_exercise_shows_its_tests_and_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A button below an exercise speaks of that one: the diff would show the answers to the next."""
+    test = {**OUTCOME["lessons"]["22"]["tests"][0], "dimension": "durability"}
+    tests = [test, {**test, "title": {"en": "Sealed", "zh": "校验"}, "dimension": "integrity"}]
+    printed = json.dumps({"lessons": {"22-homework": {"tests": tests}}})
+    monkeypatch.setattr(actions, "verify_command", lambda *_: [sys.executable, "-c", f"print({printed!r})"])
+
+    async def run() -> Check:
+        widget = widgets.check("22-homework", "starter", part="integrity")
+        assert widget.status.text.endswith("starter/lesson_22/homework.py")
+        widget.run()
+        await widget.settled()
+        return widget
+
+    view = asyncio.run(run()).results.view
+    assert [row["title"] for group in view["groups"] for row in group["rows"]] == ["Sealed"]
+    assert view["diff"] == ""
+
+
 def test_check_shows_the_diff_only_after_success(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Passed: the diff to the solution. Not passed: no diff."""
     folder = tmp_path / "mine" / "lesson_22"

@@ -15,7 +15,7 @@ from IPython.display import Code
 from labkit import actions, generate, workspace
 from labkit.experiments import cards
 from labkit.experiments.bench import fresh_folder, shown_path
-from labkit.words import t
+from labkit.words import catalogue, t
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,10 @@ class Rules:
         return cards.named_list(self.sentences)
 
 
-def rules() -> Rules:
-    """Return the rules S1 to S18, which the code's comments and every failed test name."""
-    return Rules({f"S{number}": t(f"rule.S{number}") for number in range(1, 19)})
+def rules(family: str = "S") -> Rules:
+    """Return the rules that the code's comments and every failed test name: S1 to S18, or H1 to H10 of the homework."""
+    keys = [key for key in catalogue() if key.startswith(f"rule.{family}")]
+    return Rules({key.removeprefix("rule."): t(key) for key in keys})
 
 
 @dataclass(frozen=True, slots=True)
