@@ -16,7 +16,7 @@ from labkit.faults.crash.disk import Layout
 from labkit.faults.crash.explorer import Exploration, code_of, explore, record
 from labkit.faults.crash.models import allowed, rules
 from labkit.faults.crash.promises import Facts, broken
-from labkit.faults.crash.recovery import Recoveries
+from labkit.faults.crash.recovery import NotWrittenError, Recoveries
 from labkit.faults.crash.scenarios import spine
 from labkit.faults.crash.states import build
 from labkit.faults.crash.switches import Switches, apply
@@ -177,6 +177,26 @@ def test_the_agents_own_work_is_nobodys_promise() -> None:
     assert "p{P}" in attempt["evidence"]["diff"]
 
 
+# --- The learner's own ---
+
+
+def test_a_spine_that_is_not_written_is_told_before_anything_is_explored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the untouched starter the missing step is named."""
+    monkeypatch.setenv("LAB_TARGET", "starter")
+
+    with pytest.raises(NotWrittenError, match="not implemented yet: 实现"):
+        explore("spine-starter", "kill", limit=1)
+
+
+def test_a_learners_spine_is_explored_as_the_solutions_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code that LAB_TARGET names is what runs."""
+    monkeypatch.setenv("LAB_TARGET", "solution")
+
+    assert keeps_all("spine-starter", "weak", 20).explored == 20
+
+
 # --- Killed, run again, and then the power goes ---
 
 TWICE = Path(spine.__file__).with_name("spine_twice.py")
@@ -326,6 +346,13 @@ def test_a_start_before_the_crash_counts() -> None:
     known = Facts(({"agent": spine.TASK},), ({"agent": spine.TASK},))
 
     assert broken(("agent-at-most-once",), known, SOUND) == ("agent-at-most-once",)
+
+
+def test_a_recovery_that_never_looked_explains_nothing() -> None:
+    """A report of a mistake alone is judged, too."""
+    report = {"read": None, "error": "KeyError", "after": None}
+
+    assert broken(spine.PROMISES, Facts((), ()), report) == ("explained",)
 
 
 def test_a_refusal_without_a_cause_explains_nothing() -> None:

@@ -127,6 +127,7 @@ PROMISED: dict[str, tuple[str, ...]] = {
     "durable-os": _PROCESS_ONLY,
     "durable-fsync": ALL_MODELS,
     "durable-group": ALL_MODELS,
+    "spine-starter": ALL_MODELS,
     "spine": ALL_MODELS,
     "spine-closed": ALL_MODELS,
     "spine-resumed": ALL_MODELS,

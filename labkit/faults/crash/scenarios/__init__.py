@@ -11,6 +11,7 @@ STORES = (
     "durable-os",
     "durable-fsync",
     "durable-group",
+    "spine-starter",
     "spine",
     "spine-closed",
     "spine-resumed",

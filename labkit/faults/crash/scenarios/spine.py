@@ -75,6 +75,8 @@ def recover(folder: Path) -> dict[str, Any]:
             if report["answer"]["reason"] in _FOR_A_PERSON:
                 decisions = [close(folder)["decision"], run_round(folder, started.append)["decision"]]
                 report["closed"] = {"decisions": decisions, "places": look(folder, TASK)["places"]}
+    except NotImplementedError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a broken promise and no answer
         report["error"] = type(error).__name__
     report = {"after": look(folder, TASK)} | report | {"started": len(started)}
@@ -88,13 +90,19 @@ def recover(folder: Path) -> dict[str, Any]:
 def run_round(
     folder: Path, signed: Acknowledge, *, boasting: bool = False, interrupt: bool = False
 ) -> dict[str, Any]:
-    """Run a round whose agent signs before it begins, and return the runner's decision, reason and cause."""
+    """Run a round whose agent signs before it begins, and return the runner's decision, reason and cause.
+
+    Raises: NotImplementedError where the runner says that a step of it is not written yet.
+    """
     _load()
     from issue_garden.answers import answer_of  # noqa: PLC0415
     from issue_garden.stateful_round import run_round as run  # noqa: PLC0415
 
     agent = SignedAgent(signed, boasting=boasting)
-    return _plain(answer_of(lambda: run(folder, agent, interrupt_after_claim=interrupt)))
+    answer = answer_of(lambda: run(folder, agent, interrupt_after_claim=interrupt))
+    if answer.reason == "not_implemented":
+        raise NotImplementedError(answer.message)
+    return _plain(answer)
 
 
 def close(folder: Path) -> dict[str, Any]:
