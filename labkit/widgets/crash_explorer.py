@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 GROUPS = (
     ("lesson-22", ("naive", "starter", "lesson")),
     ("durable-log", ("durable-os", "durable-fsync", "durable-group")),
-    ("lesson-04", ("spine",)),
+    ("lesson-04", ("spine-starter", "spine", "spine-resumed", "spine-closed")),
 )
 """The stores, as the list groups them."""
 _EXACT = 10**12
