@@ -319,6 +319,13 @@ def test_a_lost_truncate_lets_old_bytes_stand_behind_new_ones():
     assert models_with(save.trace, lambda s: s.tree["state"].content == b"") == set(MODELS)
 
 
+def test_a_truncate_that_grows_a_file_adds_zeros():
+    """Beyond the old end are zeros; lost, it leaves the file as long as it was."""
+    grown = Tracing(Start("f", 1, Entry("file", b"old")))("truncate", 1, path="f", at=5)
+
+    assert trees(grown.trace, "weak") == [{"f": b"old"}, {"f": b"old\0\0"}]
+
+
 def test_a_later_append_can_arrive_without_the_one_before():
     """Where the lost bytes belong is a hole of zeros, and the file goes on behind it."""
     log = Tracing(Start("log", 1, Entry("file")))("write", 1, path="log", data=b"one\n")

@@ -95,7 +95,7 @@ class _Part:
 
     def drawn(self, one: Callable[[_Moment], Plan], count: int) -> Iterator[Plan]:
         """Yield so many draws, crash points in their order."""
-        for moment in self._moments(sorted(self._some(self._all_points, count)) if self._all_points else []):
+        for moment in self._moments(sorted(self._some(self._all_points, count))):
             yield one(moment)
 
     def mixed(self, moment: _Moment) -> Plan:

@@ -9,7 +9,6 @@ A model is one rule a step, and rules know only of keys: something on the disk t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -31,7 +30,7 @@ _lost = lru_cache(maxsize=1 << 16)(Choice)  # long traces lose the same steps ov
 class Rule:
     """What a model says of one step.
 
-    `point` says whether a crash right after it can leave what no earlier crash leaves. `size` is the number of ways not to
+    `point` says whether a crash right after it can leave what no earlier crash leaves. `ways` is the number of ways not to
     arrive whole: for a write every byte to cut at (twice when it `fills`), for another change one. A step that did
     not arrive whole marks its keys `marks`. One that `needs` a marked key is lost too; one that `demands` a
     marked key cannot have been passed, because it promised that key.
@@ -71,7 +70,7 @@ def _of_step(step: Step, layout: Layout, model: Callable[[Step, Sequence[Change]
     changes = layout.changes.get(step.number, ())
     rule = model(step, changes)
     if step.op == "acknowledge":
-        return replace(rule, point=True)
+        return Rule(step, point=True, demands=rule.demands)
     if changes or step.op in CONTENT:
         ways = len(step.data) * (2 if rule.fills else 1) if step.op == "write" else 1
         if ways:
@@ -125,88 +124,3 @@ def _is_a_way(rule: Rule, choice: Choice) -> bool:
     if rule.step.op != "write":
         return bool(rule.ways) and not choice.kept and not choice.filled
     return 0 <= choice.kept < len(rule.step.data) and (rule.fills or not choice.filled)
-
-
-class _Group:
-    """Rules that share keys: in how many ways each set of marked keys comes about."""
-
-    def __init__(self) -> None:
-        self.ways: dict[Keys, int] = {_NOTHING: 1}
-        self.total = 1
-
-    def add(self, rule: Rule, still_needed: Callable[[Keys], Keys]) -> int:
-        """Take one more step; return the number of ways in which it arrived, at least in part."""
-        ways: dict[Keys, int] = defaultdict(int)
-        arrived = 0
-        for marked, count in self.ways.items():
-            lost = marked | rule.marks
-            if rule.needs.isdisjoint(marked):
-                ways[still_needed(marked)] += count
-                ways[still_needed(lost)] += count * rule.ways
-                arrived += count * rule.ways  # whole, or in part: all ways but that of being lost
-            else:
-                ways[still_needed(lost)] += count
-        self._are(ways)
-        return arrived
-
-    def keep_without(self, key: Hashable) -> None:
-        """Drop what a promise about `key` rules out."""
-        self._are({marked: count for marked, count in self.ways.items() if key not in marked})
-
-    def _are(self, ways: dict[Keys, int]) -> None:
-        self.ways = ways
-        self.total = sum(ways.values())
-
-
-def combinations(of_steps: Sequence[Rule]) -> int:
-    """Count crash points and choices exactly, without listing them; the nothing before the first step is one.
-
-    A combination is counted at its earliest crash point: the last step before the crash arrived, at least in part.
-    Rules that share no needed key vary by themselves, so that their numbers multiply.
-    """
-    group_of, last_need = _groups(of_steps), _last_needs(of_steps)
-    groups: dict[Hashable, _Group] = defaultdict(_Group)
-    marked_in: dict[Hashable, set[Hashable]] = defaultdict(set)
-    everything, total = 1, 1
-    for index, rule in enumerate(of_steps):
-        for key in rule.demands:
-            for name in marked_in.pop(key, ()):
-                before = groups[name].total
-                groups[name].keep_without(key)
-                everything = everything // before * groups[name].total
-        if not rule.ways:
-            total += everything if rule.point else 0
-            continue
-        name = group_of[index]
-        others = everything // groups[name].total
-        arrived = groups[name].add(rule, lambda keys, at=index: _without_past(keys, last_need, at))  # type: ignore[misc]
-        total += others * arrived
-        everything = others * groups[name].total
-        for key in rule.marks:
-            marked_in[key].add(name)
-    return total
-
-
-def _without_past(keys: Keys, last_need: dict[Hashable, int], index: int) -> Keys:
-    return frozenset(key for key in keys if last_need.get(key, -1) > index)
-
-
-def _last_needs(of_steps: Sequence[Rule]) -> dict[Hashable, int]:
-    return {key: index for index, rule in enumerate(of_steps) for key in (*rule.needs, *rule.demands)}
-
-
-def _groups(of_steps: Sequence[Rule]) -> list[Hashable]:
-    """Return for each rule a name of the group of rules with which it shares needed keys, directly or not."""
-    parent: dict[Hashable, Hashable] = {}
-
-    def top(key: Hashable) -> Hashable:
-        while parent.setdefault(key, key) != key:
-            parent[key] = parent[parent[key]]
-            key = parent[key]
-        return key
-
-    for rule in of_steps:
-        first, *rest = rule.needs or (None,)
-        for key in rest:
-            parent[top(key)] = top(first)
-    return [top(next(iter(rule.needs))) if rule.needs else ("alone", at) for at, rule in enumerate(of_steps)]

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from labkit.faults.crash.bounded import bounded
+from labkit.faults.crash.counting import combinations
 from labkit.faults.crash.disk import Builder, Layout
-from labkit.faults.crash.models import MODELS, combinations, rules
+from labkit.faults.crash.models import MODELS, rules
 from labkit.faults.crash.plans import Plan, every
 from labkit.faults.crash.shrinking import shrink
 from labkit.faults.crash.trace import Choice, CrashState, Trace
