@@ -1,6 +1,6 @@
 """A writer in a process of its own, which does what its standard input says and answers each line with one line of JSON.
 
-python -m labkit.experiments.homework.commanded_writer ROOT [no-locks]
+python commanded_writer.py ROOT [no-locks]
 
 open SESSION   opens the session for appends
 append N       appends N events
@@ -20,7 +20,7 @@ import os
 import sys
 from pathlib import Path
 
-from labkit.experiments.homework.asking import Answer, answer_to
+from labkit.experiments.asking import Answer, answer_to
 from solution.durable_log import DurableLog, DurableLogError
 
 

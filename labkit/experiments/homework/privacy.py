@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit import workspace
-from labkit.experiments.homework.asking import answer_to
+from labkit.experiments.asking import answer_to
+from labkit.experiments.homework.children import environment
 from labkit.experiments.homework.on_disk import lines
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import DurableLog
@@ -88,8 +88,8 @@ class Modes:
 def modes_under_umask(umask: int = 0o022) -> Modes:
     """Let a process with this umask write an ordinary log, and a session with all that belongs to one (C22-36)."""
     place = fresh_place("modes")
-    command = [sys.executable, "-m", "labkit.experiments.homework.private_files", str(place)]
-    subprocess.run(command, cwd=workspace.kit_root(), umask=umask, check=True)
+    program = Path(__file__).with_name("private_files.py")
+    subprocess.run([sys.executable, "-P", program, place], env=environment(), umask=umask, check=True)
     return Modes(*(Table(dict(_modes(place / name))) for name in ("ordinary", "private")))
 
 

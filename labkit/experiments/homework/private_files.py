@@ -1,6 +1,6 @@
 """Makes every kind of file that a session can have, in a process whose umask somebody else has chosen.
 
-python -m labkit.experiments.homework.private_files FOLDER
+python private_files.py FOLDER
 
 FOLDER/ordinary holds what a store makes that gives modes no thought, FOLDER/private what `durable_log` makes.
 """

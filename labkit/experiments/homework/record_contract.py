@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from labkit.experiments.homework.asking import answer_to
+from labkit.experiments.asking import answer_to
 from labkit.experiments.homework.on_disk import digest, lines, records
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import Blobs, DurableLog, Event, UnknownVersionError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import actions
-from labkit.experiments.homework.asking import Answer, answer_to
+from labkit.experiments.asking import Answer, answer_to
 from labkit.experiments.homework.on_disk import lines, records
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import DurableLog

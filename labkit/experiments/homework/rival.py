@@ -1,6 +1,6 @@
 """One of two processes that write the same log at the same time.
 
-python -m labkit.experiments.homework.rival no-lock|locked FOLDER EVENTS
+python rival.py no-lock|locked FOLDER EVENTS
 
 Prints `ready`, waits for a line, appends its events, all called at once, and prints `done`. With `locked` it waits until
 the log has no other writer. With `no-lock` it uses a store whose queue lives in this process, and is ready when the

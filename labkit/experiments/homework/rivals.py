@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, cast
 
-from labkit import workspace
+from labkit.experiments.homework.children import children
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 
 LOGS = {"no-lock": "events.jsonl", "locked": "demo/00000000000000000001.jsonl"}
@@ -32,29 +28,13 @@ def two_writers(events: int = 100) -> Table:
 
 def _together(kind: str, folder: Path, events: int) -> None:
     """Start two writers, let them go at once, and wait for both. Raises: RuntimeError when one of them failed."""
-    program = "labkit.experiments.homework.rival"
-    with ExitStack() as running:
-        pair = [
-            running.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", program, kind, folder, str(events)],
-                    cwd=workspace.kit_root(),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for _ in range(2)
-        ]
+    with children(2, "rival", kind, folder, events) as pair:
         for one in pair:
-            cast("IO[str]", one.stdout).readline()
+            one.hear()  # ready
         for one in pair:
-            orders = cast("IO[str]", one.stdin)
-            orders.write("go\n")
-            orders.flush()
-        ended = [one.communicate()[0] for one in pair]
-    if ended != ["done\n", "done\n"]:
-        raise RuntimeError(f"{folder}: a writer failed before its end; run the cell again")
+            one.tell("go")
+        for one in pair:
+            one.hear()  # done
 
 
 def judged(log: bytes, appended: int) -> dict[str, Cell]:

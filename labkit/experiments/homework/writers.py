@@ -4,74 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
 
-from labkit import workspace
-from labkit.experiments.homework.asking import Answer
+from labkit.experiments.asking import Answer
+from labkit.experiments.homework.children import Child, children
 from labkit.experiments.homework.on_disk import records
 from labkit.experiments.homework.tables import Cell, Table, fresh_place
 from solution.durable_log import PlaceError, open_session_folder
 
 
-class WriterProcess:
-    """A writer of its own process, at our command; `commanded_writer` says what it understands."""
-
-    def __init__(self, root: Path, *options: str) -> None:
-        program = "labkit.experiments.homework.commanded_writer"
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", program, root, *options],
-            cwd=workspace.kit_root(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def tell(self, command: str) -> None:
-        """Give one command, and do not wait for it."""
-        orders = cast("IO[str]", self._child.stdin)
-        orders.write(f"{command}\n")
-        orders.flush()
-
-    def hear(self) -> Answer:
-        """Wait for the next answer. Raises: RuntimeError when the process has ended instead."""
-        if not (line := cast("IO[str]", self._child.stdout).readline()):
-            raise RuntimeError(f"writer {self._child.pid}: ended before its answer; run the cell again")
-        return Answer(*json.loads(line))
-
-    def ask(self, command: str) -> Answer:
-        """Give one command, and wait for its answer. Raises: RuntimeError."""
-        self.tell(command)
-        return self.hear()
-
-    def kill(self) -> None:
-        """End it by SIGKILL, and wait until it is gone."""
-        self._child.kill()
-        self._child.communicate()
-
-
-@contextmanager
-def writers(root: Path, many: int, *options: str) -> Iterator[list[WriterProcess]]:
-    """Give some writers on one root; none of them outlives the block."""
-    started = [WriterProcess(root, *options) for _ in range(many)]
-    try:
-        yield started
-    finally:
-        for one in started:
-            one.kill()
+def ask(writer: Child, command: str) -> Answer:
+    """Give a writer one command; `commanded_writer` says what it understands. Raises: RuntimeError when it is gone."""
+    writer.tell(command)
+    return Answer(*json.loads(writer.hear()))
 
 
 def sessions_apart(events: int = 100) -> Table:
     """Let two processes write at the same time: to a session each, then to the same one (C22-37)."""
     place = fresh_place("apart")
     rows: dict[str, dict[str, Cell]] = {}
-    with writers(place, 2) as pair:
+    with children(2, "commanded_writer", place) as pair:
         for name, sessions in (("own-session", ("alpha", "beta")), ("one-session", ("common", "common"))):
-            opened = [one.ask(f"open {session}") for one, session in zip(pair, sessions, strict=True)]
+            opened = [ask(one, f"open {session}") for one, session in zip(pair, sessions, strict=True)]
             inside = [one for one, answer in zip(pair, opened, strict=True) if answer.short == "opened"]
             for one in inside:  # all who are in write at once, and none leaves before all are done
                 one.tell(f"append {events}")
@@ -83,7 +37,7 @@ def sessions_apart(events: int = 100) -> Table:
                 "on-disk": sum(len(records(place / session)) for session in {*sessions}),
             }
             for one in inside:
-                one.ask("close")
+                ask(one, "close")
     return Table(rows)
 
 
@@ -139,14 +93,18 @@ def one_writer(events: int = 3) -> Table:
         kept = len(records(place / session))
         rows[step] = {"answer": answer.short, "on-disk": kept, "said": answer.said}
 
-    with writers(place, 2) as (first, second), writers(place, 1, "no-locks") as (lockless,):
-        opened = first.ask("open demo")
-        first.ask(f"append {events}")
+    program = "commanded_writer"
+    with (
+        children(2, program, place) as (first, second),
+        children(1, program, place, "no-locks") as (lockless,),
+    ):
+        opened = ask(first, "open demo")
+        ask(first, f"append {events}")
         note("first-writer", opened)
-        note("beside-it", second.ask("open demo"))
+        note("beside-it", ask(second, "open demo"))
         first.kill()
-        retried = second.ask("open demo")
-        second.ask("append 1")
+        retried = ask(second, "open demo")
+        ask(second, "append 1")
         note("after-sigkill", retried)
-        note("no-locks", lockless.ask("open elsewhere"), "elsewhere")
+        note("no-locks", ask(lockless, "open elsewhere"), "elsewhere")
     return Table(rows)
