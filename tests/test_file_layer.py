@@ -482,6 +482,84 @@ def test_a_descriptor_number_used_again_is_another_file(layer, tmp_path):
     os.close(writer)
 
 
+def test_an_observer_is_told_of_every_change_that_succeeded(layer, tmp_path):
+    """Before the operation with its arguments, afterwards with the result; of what fails, or only reads, no result."""
+    told: list[tuple[object, ...]] = []
+
+    def observe(op, args, kwargs):
+        told.append((op, *args[1:2]))
+        return lambda result: told.append((op, "gave", result))
+
+    layer.arm([], root=tmp_path, observe=observe)
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        file.write(b"123")
+    with pytest.raises(FileNotFoundError):
+        (tmp_path / "none").unlink()
+    (tmp_path / "a").stat()
+    layer.disarm()
+    (tmp_path / "a").unlink()
+
+    assert [entry[0] for entry in told] == ["open", "open", "write", "write", "unlink"]
+    assert told[2:4] == [("write", b"123"), ("write", "gave", 3)]
+
+
+def test_an_observer_sees_what_really_went_down(layer, tmp_path):
+    """Under a rule it is told of the part that was written, and of nothing where nothing was."""
+    told: list[bytes] = []
+
+    def observe(op, args, kwargs):
+        return (lambda count: told.append(bytes(args[1])[:count])) if op == "write" else None
+
+    layer.arm(
+        [{"op": "write", "do": "short:2"}, {"op": "write", "nth": 2, "do": "ENOSPC"}],
+        root=tmp_path,
+        observe=observe,
+    )
+    write_at_once(tmp_path / "a", b"12345")
+    with pytest.raises(OSError, match="No space left"):
+        write_at_once(tmp_path / "a", b"345")
+    write_at_once(tmp_path / "a", b"345")
+
+    assert told == [b"12", b"345"]
+
+
+@pytest.mark.parametrize("move", ["sendfile", "copy_file_range"])
+@pytest.mark.parametrize("named", [True, False])
+def test_copies_by_the_kernel_can_be_short(layer, tmp_path, move, named):
+    """Also when the count is given by its name, as these functions allow."""
+    (tmp_path / "a").write_bytes(b"0123456789")
+    source, target = os.open(tmp_path / "a", os.O_RDONLY), os.open(tmp_path / "b", os.O_WRONLY | os.O_CREAT)
+    layer.arm([{"op": move, "do": "half"}], root=tmp_path)
+    count = {"count": 10} if named else {}
+    if move == "sendfile":
+        moved = os.sendfile(target, source, 0, *([] if named else [10]), **count)
+    else:
+        moved = os.copy_file_range(source, target, *([] if named else [10]), **count)
+    os.close(source)
+    os.close(target)
+
+    assert (moved, (tmp_path / "b").read_bytes()) == (5, b"01234")
+
+
+def test_a_sync_of_a_file_object_is_a_sync(layer, tmp_path):
+    """`os.fsync` takes whatever has a descriptor, and fails for it as for a number."""
+    with (tmp_path / "a").open("wb") as file:
+        layer.arm([{"op": "fsync", "do": "EIO"}], root=tmp_path)
+        with pytest.raises(OSError, match="Input/output error"):
+            os.fsync(file)
+
+
+def test_room_for_a_file_can_be_refused(layer, tmp_path):
+    """Allocating is a change of the disk: a full one says so before anything is written."""
+    descriptor = os.open(tmp_path / "a", os.O_WRONLY | os.O_CREAT)
+    layer.arm([{"op": "change", "do": "ENOSPC"}], root=tmp_path)
+    with pytest.raises(OSError, match="No space left"):
+        os.posix_fallocate(descriptor, 0, 100)
+    os.close(descriptor)
+
+    assert (tmp_path / "a").stat().st_size == 0
+
+
 # Holding
 
 
