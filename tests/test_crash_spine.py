@@ -184,7 +184,7 @@ def test_a_spine_that_is_not_written_is_told_before_anything_is_explored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On the untouched starter the missing step is named."""
-    monkeypatch.setenv("LAB_TARGET", "starter")
+    monkeypatch.setenv("LAB_TARGET", str(spine.ASSETS / "sample-class" / "untouched-starter"))
 
     with pytest.raises(NotWrittenError, match="not implemented yet: 实现"):
         explore("spine-starter", "kill", limit=1)
