@@ -341,6 +341,63 @@ def test_check_shows_what_the_grader_printed(monkeypatch: pytest.MonkeyPatch) ->
     assert not widget.button.disabled
 
 
+def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, object]) -> widgets.Gate:
+    """Press the gate's button with another program in place of the grader."""
+    monkeypatch.setattr(actions, "my_tests", lambda: tmp_path / "test_my_store.py")
+    program = f"print({json.dumps(found)!r})"
+    monkeypatch.setattr(actions, "gate_command", lambda *_: [sys.executable, "-c", program])
+
+    async def run() -> widgets.Gate:
+        widget = widgets.gate()
+        widget.button.click()
+        await widget.settled()
+        return widget
+
+    return asyncio.run(run())
+
+
+SURVIVORS: dict[str, object] = {
+    "tests": [{"name": "test_order", "kills": ["a"]}],
+    "wrong": [],
+    "message": {"en": "Pick one that got through.", "zh": "挑一个。"},
+    "mutants": [
+        {
+            "id": name,
+            "idea": {"en": f"Mistake {name}", "zh": name},
+            "rules": ["S7"],
+            "meant": {"en": f"Check of {name}", "zh": name},
+            "killed": name == "a",
+            "tests": {"test_order": "fail" if name == "a" else "pass"},
+        }
+        for name in "abc"
+    ],
+}
+
+
+def test_gate_explains_the_first_store_that_got_through(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A row a store; below, one survivor's mistake, the kit's own question and the rule. The others stay a riddle."""
+    widget = tried(tmp_path, monkeypatch, SURVIVORS)
+
+    view = widget.results.view
+    assert [row[1] for row in view["rows"]] == ["✗", "·", "·"]
+    assert ("Mistake b" in view["explained"], "Mistake c" in view["explained"]) == (True, False)
+    assert "Check of b" in view["explained"]
+    assert view["rules"][0].startswith("S7: A failure never poisons")
+    assert widget.status.text.endswith("Pick one that got through.")
+    assert not widget.button.disabled
+
+
+def test_gate_names_a_test_that_is_wrong_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No grid, but the test, the right store that it accuses, and why."""
+    wrong = {"test": "test_order", "store": "solution", "said": {"en": "assert 1 == 2", "zh": "x"}}
+    widget = tried(tmp_path, monkeypatch, {**SURVIVORS, "mutants": [], "wrong": [wrong]})
+
+    assert widget.results.view["wrong"] == (("test_order", "(solution) assert 1 == 2"),)
+    assert (widget.results.view["rows"], widget.results.view["explained"]) == ((), "")
+
+
 def test_check_of_one_exercise_shows_its_tests_and_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A button below an exercise speaks of that one: the diff would show the answers to the next."""
     test = {**OUTCOME["lessons"]["22"]["tests"][0], "dimension": "durability"}

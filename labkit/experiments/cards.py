@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit import words
 from labkit.experiments.bench import LOG, NO_ANSWER, Call, Seen, Side
-from labkit.views import Outcome, ReadReport
+from labkit.views import Outcome, OwnTestsView, ReadReport
 from labkit.views.task_state import label
 from labkit.words import t
 
@@ -176,46 +176,17 @@ def _stopped(test: str, mutant: dict[str, Any]) -> str:
     return "✗!" if test == mutant["caught_by"] else "✗"
 
 
-def own_tests_card(file: str, found: dict[str, Any]) -> str:
+def own_tests_card(file: str, view: OwnTestsView) -> str:
     """Return what became of a learner's own tests: which stops which store, or what is wrong with them, and what next."""
-    language = words.language()
     parts = [f"<p>{escape(t('mine.file', file=file))}</p>"]
-    if found["mutants"]:
-        parts.append(_own_grid(found["tests"], found["mutants"], language))
-        parts += [_first_survivor(mutant, language) for mutant in found["mutants"] if not mutant["killed"]][
-            :1
-        ]
-    parts += [
-        f"<p>✗ <code>{escape(wrong['test'])}</code> ({escape(wrong['store'])}) {escape(wrong['said'][language])}</p>"
-        for wrong in found["wrong"]
-    ]
-    return "".join([*parts, f"<p><strong>{escape(found['message'][language])}</strong></p>"])
-
-
-def _own_grid(tests: list[dict[str, Any]], mutants: list[dict[str, Any]], language: str) -> str:
-    marks = {"pass": "·", "fail": "✗", "timeout": "…"}
-    head = [t("seen.mutant"), *(str(number) for number, _ in enumerate(tests, 1)), t("mine.result")]
-    body = [
-        [
-            mutant["idea"][language],
-            *(marks.get(mutant["tests"][test["name"]], "–") for test in tests),
-            t("mine.stopped") if mutant["killed"] else f"○ {t('mine.through')}",
-        ]
-        for mutant in mutants
-    ]
-    legend = "".join(
-        f"<li><code>{escape(test['name'])}</code> "
-        f"{escape(t('mine.stops', n=len(test['kills'])) if test['kills'] else t('mine.nothing'))}</li>"
-        for test in tests
-    )
-    return f"{table(head, body)}<p>{escape(t('mine.key'))}</p><ol>{legend}</ol>"
-
-
-def _first_survivor(mutant: dict[str, Any], language: str) -> str:
-    """Explain the first store that got through: its mistake, the rules that it breaks, and what the kit asks for them."""
-    rules = "".join(f"<li>{escape(rule)}: {escape(t(f'rule.{rule}'))}</li>" for rule in mutant["rules"])
-    said = t("mine.explained", idea=mutant["idea"][language], title=mutant["meant"][language])
-    return f"<p>{escape(said)}</p><ul>{rules}</ul>"
+    if view.rows:
+        legend = "".join(f"<li><code>{escape(name)}</code> {escape(said)}</li>" for name, said in view.tests)
+        parts.append(f"{table(view.head, view.rows)}<p>{escape(t('mine.key'))}</p><ol>{legend}</ol>")
+    if view.explained:
+        rules = "".join(f"<li>{escape(rule)}</li>" for rule in view.rules)
+        parts.append(f"<p>{escape(view.explained)}</p><ul>{rules}</ul>")
+    parts += [f"<p>✗ <code>{escape(test)}</code> {escape(said)}</p>" for test, said in view.wrong]
+    return "".join([*parts, f"<p><strong>{escape(view.message)}</strong></p>"])
 
 
 def _ended(test: dict[str, Any], language: str) -> str:
@@ -230,7 +201,7 @@ def named_list(items: dict[str, str]) -> str:
     return f'{STYLE}<div class="seen"><section><ul>{rows}</ul></section></div>'
 
 
-def table(head: list[str], body: list[list[str]]) -> str:
+def table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
     """Return texts as a table with a heading row."""
     columns = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body)

@@ -37,6 +37,7 @@ from labkit.views.folder import (
     shown_path,
     tree,
 )
+from labkit.views.own_tests import OwnTestsView, own_tests_view
 from labkit.views.pictures import Bar, HeatMap, HeatRow, Lanes, Run, TracedStep, heat_map, lanes
 from labkit.views.read_report import Answer, Answered, LogReader, Outcome, ReadReport, agree, ask
 from labkit.views.sentences import (
@@ -119,6 +120,7 @@ __all__ = [
     "MatrixRow",
     "Moment",
     "Outcome",
+    "OwnTestsView",
     "Phase",
     "PhasePicture",
     "ReadReport",
@@ -169,6 +171,7 @@ __all__ = [
     "operation_line",
     "operation_lines",
     "operation_zones",
+    "own_tests_view",
     "phase_picture",
     "read_record",
     "refusal_rows",

@@ -12,6 +12,7 @@ from labkit.widgets.control_room import ControlRoom
 from labkit.widgets.crash_explorer import CrashExplorer
 from labkit.widgets.crash_matrix import CrashMatrix, RefusalTable
 from labkit.widgets.crash_timeline import CrashTimeline
+from labkit.widgets.gate import Gate
 from labkit.widgets.pictures import HeatMap, Lanes
 from labkit.widgets.prediction import Prediction
 from labkit.widgets.spine_board import PhaseDiagram
@@ -32,6 +33,7 @@ __all__ = [
     "crash_explorer",
     "crash_matrix",
     "crash_timeline",
+    "gate",
     "heatmap",
     "lanes",
     "phase_diagram",
@@ -105,6 +107,11 @@ def check(lesson: str = "22", target: str | None = None, *, part: str | None = N
     With ``part``, a dimension of the rubric, it shows that part's tests only: ``check("22-homework", part="durability")``.
     """
     return Check(lesson, target or workspace.target(), part)
+
+
+def gate() -> Gate:
+    """Return the button that tries the learner's own tests on right stores and on the eleven that are wrong on purpose."""
+    return Gate()
 
 
 def lanes(trace: Iterable[TracedStep], title: str | None = None) -> Lanes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import Code
 
-from labkit import actions, generate, workspace
+from labkit import actions, generate, views, workspace
 from labkit.experiments import cards
 from labkit.experiments.bench import fresh_folder, shown_path
 from labkit.words import catalogue, t
@@ -141,7 +141,7 @@ class OwnTests:
     def _repr_html_(self) -> str:
         from labkit.experiments.cards import own_tests_card  # noqa: PLC0415 — as in Seen
 
-        return own_tests_card(shown_path(self.file), self.found)
+        return own_tests_card(shown_path(self.file), views.own_tests_view(self.found))
 
 
 def example_tests() -> Code:
