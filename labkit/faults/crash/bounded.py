@@ -7,18 +7,19 @@ and where it does not fit its share, it is drawn from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from random import Random
 from typing import TypeVar
 
 from labkit.faults.crash.models import Keys, Rule
-from labkit.faults.crash.plans import Plan
+from labkit.faults.crash.plans import Plan, with_all_that_follows
 from labkit.faults.crash.trace import Choice
 
 T = TypeVar("T")
-Way = Choice | None
-"""How a step fares: not whole, or None for arrived."""
+Fate = Choice | None
+"""How a step fares: not whole in this way, or None for arrived."""
+Fates = Iterable[tuple[Rule, Fate]]
 RECENT = 256
 """So many of the last steps that no promise covers vary; of those before them a system has written back most by itself."""
 _DRAWN_CUTS = 2
@@ -42,22 +43,21 @@ def bounded(rules: Sequence[Rule], limit: int, seed: int) -> Iterator[Plan]:
 class _Moment:
     """A crash point and what may be missing there: `free` steps by themselves, and `last`, which arrived at least in part."""
 
-    def __init__(self, rules: Sequence[Rule], after: int, window: Sequence[int]) -> None:
-        self.after = after
-        last = rules[after - 1]
-        self.last = after - 1 if last.ways else None
-        fixed = _covered(rules, window, last.needs) | {after - 1}
-        self.free = [index for index in window if index not in fixed]
-        self.varying = [*self.free, after - 1] if last.ways else self.free
-        self._rules = rules
+    def __init__(self, last: Rule, window: Sequence[Rule]) -> None:
+        self.last = last
+        fixed = {last.step.number, *_covered(window, last.needs)}
+        self.free = [rule for rule in window if rule.step.number not in fixed]
+        self.varying = [*self.free, last] if last.ways else self.free
 
-    def plan(self, ways: dict[int, Way], *, from_top: bool) -> Plan:
-        """Return the combination in which the steps fare as `ways` says, the others all (or, from the bottom, none)."""
-        lost: dict[int, Way] = {} if from_top else {at: self._rules[at].lost for at in self.free}
+    def plan(self, fates: Fates, *, from_top: bool) -> Plan:
+        """Return the combination where steps fare as `fates` says, and the others arrived (or, from the bottom, did not)."""
+        others: dict[int, Fate] = {}
         if not from_top:
-            for index in ways:
-                lost |= dict.fromkeys(_covered(self._rules, self.free, self._rules[index].needs))
-        return self.after, _choices(self._rules, self.varying, lost | ways)
+            others = {rule.step.number: rule.lost for rule in self.free}
+            for rule, _ in fates:
+                others |= dict.fromkeys(_covered(self.free, rule.needs))
+        ways = others | {rule.step.number: fate for rule, fate in fates}
+        return self.last.step.number, with_all_that_follows(self.varying, ways)
 
 
 class _Part:
@@ -68,20 +68,19 @@ class _Part:
         self._draw = draw
         self._all_points = [index + 1 for index, rule in enumerate(rules) if rule.point]
         self._points = sorted(sorted(self._all_points, key=lambda _: draw.random())[:points])
-        self._from_top: dict[int, list[Way]] = {}
-        self._in_part: dict[int, list[Way]] = {}
-        self._from_bottom: dict[int, list[Way]] = {}
-        for index, rule in enumerate(rules):
-            if rule.ways:
-                cuts = _likely_cuts(rule, draw)
-                self._from_top[index] = [*cuts]
-                self._in_part[index] = [choice for choice in cuts if choice.kept or choice.filled]
-                self._from_bottom[index] = [None, *self._in_part[index]]
+        self._not_whole: dict[int, list[Fate]] = {}
+        self._in_part: dict[int, list[Fate]] = {}
+        self._arrived: dict[int, list[Fate]] = {}
+        for rule in rules:
+            number, cuts = rule.step.number, _likely_cuts(rule, draw)
+            self._not_whole[number] = [*cuts]
+            self._in_part[number] = [choice for choice in cuts if choice.kept or choice.filled]
+            self._arrived[number] = [None, *self._in_part[number]]
 
     def each_point(self, *, from_top: bool) -> Iterator[Plan]:
         """Yield every crash point with all there, or with nothing there that may be missing."""
         for moment in self._moments(self._points):
-            yield moment.plan({}, from_top=from_top)
+            yield moment.plan((), from_top=from_top)
 
     def deviating(self, count: int, share: int, *, from_top: bool) -> Iterator[Plan]:
         """Yield the combinations with so many deviations; where they are more than `share`, so many draws of them."""
@@ -89,9 +88,9 @@ class _Part:
             yield from self.drawn(lambda moment: self._deviation(moment, count, from_top=from_top), share)
             return
         for moment in self._moments(self._points):
-            for steps in combinations(moment.varying, count):
-                for ways in product(*(self._ways(moment, step, from_top=from_top) for step in steps)):
-                    yield moment.plan(dict(zip(steps, ways, strict=True)), from_top=from_top)
+            for some in combinations(moment.varying, count):
+                for fates in product(*(self._fates(moment, rule, from_top=from_top) for rule in some)):
+                    yield moment.plan(zip(some, fates, strict=True), from_top=from_top)
 
     def drawn(self, one: Callable[[_Moment], Plan], count: int) -> Iterator[Plan]:
         """Yield so many draws, crash points in their order."""
@@ -101,46 +100,46 @@ class _Part:
     def mixed(self, moment: _Moment) -> Plan:
         """Draw how each step fares: whole with a chance drawn first, else lost or in part."""
         whole = self._draw.random()
-        ways: dict[int, Way] = {}
-        for step in moment.varying:
-            if self._draw.random() >= whole:
-                ways[step] = self._any_way(moment, step)
-        return moment.plan(ways, from_top=True)
+        fates = [
+            (rule, self._any_fate(moment, rule)) for rule in moment.varying if self._draw.random() >= whole
+        ]
+        return moment.plan(fates, from_top=True)
 
     def _moments(self, points: Sequence[int]) -> Iterator[_Moment]:
         window = _Window(self._rules)
         moment = None
         for after in points:
-            if moment is None or moment.after != after:
-                moment = _Moment(self._rules, after, window.at(after)[-RECENT:])
+            last = self._rules[after - 1]
+            if moment is None or moment.last is not last:
+                moment = _Moment(last, window.at(after)[-RECENT:])
             yield moment
 
     def _number(self, count: int, *, from_top: bool) -> int:
         number = 0
         for moment in self._moments(self._points):
-            ways = [len(self._ways(moment, step, from_top=from_top)) for step in moment.varying]
+            ways = [len(self._fates(moment, rule, from_top=from_top)) for rule in moment.varying]
             once = sum(ways)
             number += once if count == 1 else (once * once - sum(each * each for each in ways)) // 2
         return number
 
-    def _ways(self, moment: _Moment, step: int, *, from_top: bool) -> list[Way]:
-        if step == moment.last:
-            return self._in_part[step]
-        return (self._from_top if from_top else self._from_bottom)[step]
+    def _fates(self, moment: _Moment, rule: Rule, *, from_top: bool) -> list[Fate]:
+        if rule is moment.last:
+            return self._in_part[rule.step.number]
+        return (self._not_whole if from_top else self._arrived)[rule.step.number]
 
     def _deviation(self, moment: _Moment, count: int, *, from_top: bool) -> Plan:
-        steps = self._some(moment.varying, count) if moment.varying else []
-        ways = {step: self._ways(moment, step, from_top=from_top) for step in steps}
+        some = self._some(moment.varying, count) if moment.varying else []
+        fates = [(rule, self._fates(moment, rule, from_top=from_top)) for rule in some]
         return moment.plan(
-            {step: self._some(some, 1)[0] for step, some in ways.items() if some}, from_top=from_top
+            [(rule, self._some(each, 1)[0]) for rule, each in fates if each], from_top=from_top
         )
 
-    def _any_way(self, moment: _Moment, step: int) -> Way:
-        rule, last = self._rules[step], step == moment.last
+    def _any_fate(self, moment: _Moment, rule: Rule) -> Fate:
+        last = rule is moment.last
         if rule.step.op == "write" and (last or self._draw.random() < 0.5):
             kept = int(self._draw.random() * len(rule.step.data))
             filled = rule.fills and self._draw.random() < 0.5
-            return Choice(step + 1, kept, filled) if kept or filled or not last else None
+            return Choice(rule.step.number, kept, filled) if kept or filled or not last else None
         return None if last else rule.lost
 
     def _some(self, items: Sequence[T], count: int) -> list[T]:
@@ -153,50 +152,35 @@ class _Window:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self._at = 0
-        self._open: list[int] = []
+        self._open: list[Rule] = []
 
-    def at(self, after: int) -> list[int]:
-        """Return the indexes of the steps before the crash point `after` that may be missing there."""
-        for index in range(self._at, after):
-            rule = self._rules[index]
+    def at(self, after: int) -> list[Rule]:
+        """Return the steps before the crash point `after` that may be missing there."""
+        for rule in self._rules[self._at : after]:
             if rule.demands:
-                promised = _covered(self._rules, self._open, rule.demands)
-                self._open = [step for step in self._open if step not in promised]
+                promised = _covered(self._open, rule.demands)
+                self._open = [other for other in self._open if other.step.number not in promised]
             if rule.ways:
-                self._open.append(index)
+                self._open.append(rule)
         self._at = after
         return self._open
 
 
-def _covered(rules: Sequence[Rule], steps: Sequence[int], keys: Keys) -> set[int]:
-    """Return which of the `steps` must have arrived so that none of the `keys` is marked."""
+def _covered(rules: Sequence[Rule], keys: Keys) -> set[int]:
+    """Return the numbers of the steps that must have arrived so that none of the `keys` is marked."""
     arrived = set()
-    for index in reversed(steps):
-        if not rules[index].marks.isdisjoint(keys):
-            arrived.add(index)
-            keys |= rules[index].needs
+    for rule in reversed(rules):
+        if not rule.marks.isdisjoint(keys):
+            arrived.add(rule.step.number)
+            keys |= rule.needs
     return arrived
-
-
-def _choices(rules: Sequence[Rule], steps: Sequence[int], ways: dict[int, Way]) -> tuple[Choice, ...]:
-    """Return the choices when the `steps` fare as `ways` says, and what the model makes follow from that."""
-    marked: Keys = frozenset()
-    choices = []
-    for index in steps:
-        choice = ways.get(index)
-        if not rules[index].needs.isdisjoint(marked):
-            choice = rules[index].lost
-        if choice is not None:
-            choices.append(choice)
-            marked |= rules[index].marks
-    return tuple(choices)
 
 
 def _likely_cuts(rule: Rule, draw: Random) -> list[Choice]:
     """Return the ways not to arrive that find most: lost, at a record border or a byte beside it, and a few drawn ones."""
     number, data = rule.step.number, rule.step.data
-    if rule.step.op != "write":
-        return [rule.lost]
+    if not rule.ways or rule.step.op != "write":
+        return [rule.lost] if rule.ways else []
     borders = [at + 1 for at, byte in enumerate(data) if byte == ord("\n")]
     cuts = {0, 1, len(data) - 1, *(int(draw.random() * len(data)) for _ in range(_DRAWN_CUTS))}
     for border in {*borders[:1], *borders[-1:]} - {len(data)}:

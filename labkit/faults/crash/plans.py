@@ -5,7 +5,7 @@ A *deviation* is a free choice: what the model makes follow from it (the later b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from labkit.faults.crash.models import Keys, Rule
@@ -65,3 +65,20 @@ class _Walk:
             if left == 1 and (choice.kept or choice.filled):
                 yield index + 1, now
             yield from self.onward(index + 1, left - 1, marked | rule.marks, now)
+
+
+def with_all_that_follows(rules: Sequence[Rule], ways: Mapping[int, Choice | None]) -> tuple[Choice, ...]:
+    """Return the choices when steps fare as `ways` says, by number, and what the model makes follow from that.
+
+    `rules` are those of the steps that may be missing; a step that is not in `ways`, or is None there, arrived if it can.
+    """
+    marked: Keys = frozenset()
+    choices = []
+    for rule in rules:
+        choice = ways.get(rule.step.number)
+        if rule.ways and not rule.needs.isdisjoint(marked):
+            choice = rule.lost
+        if choice is not None:
+            choices.append(choice)
+            marked |= rule.marks
+    return tuple(choices)
