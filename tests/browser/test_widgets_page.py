@@ -21,6 +21,7 @@ CELLS = (
     "state_files({folder!r})",
     "zoo()",
     "check()",
+    "gate()",
 )
 
 
@@ -59,6 +60,10 @@ def test_every_widget_draws_and_answers(notebook: NotebookPage, folder: Path) ->
 
     page.get_by_role("button", name="Check my code").click()
     expect(page.get_by_text("required 5/5")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Try my tests").click()
+    grid = page.locator(".lab-gate")
+    expect(grid.get_by_role("row")).to_have_count(12, timeout=60_000)
+    expect(grid.get_by_text("The first that got through")).to_have_count(1)
     for theme in ("light", "dark"):
         notebook.theme(theme)
         assert notebook.violations() == []
