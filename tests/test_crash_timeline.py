@@ -111,14 +111,22 @@ def test_where_names_are_ordered_any_sync_secures_them() -> None:
     assert views.timeline(trace, crashed, (), model="weak").rows[0].secured_by is None
 
 
-def test_an_acknowledged_value_that_recovery_did_not_find_is_lost() -> None:
-    """What was said before the crash and is not in what was read is marked; a value said later was never promised."""
+@pytest.mark.parametrize(
+    ("broken", "read", "lost"),
+    [
+        (["acknowledged-survive"], [1], ["2"]),
+        (["acknowledged-survive"], [], ["1", "2"]),
+        (["saved-survives"], [1], ["2"]),  # a state file: the newest replaces the others
+        (["goes-on"], [], []),
+        (["readable"], None, []),
+    ],
+)
+def test_an_acknowledged_value_that_is_gone_is_marked(broken: list[str], read: Any, lost: list[str]) -> None:
+    """What was said before the crash and was not found; what came later was never promised."""
     trace = appended()
-    crashed = state(trace, LINES[0], Choice(5), after=6)
-    view = views.timeline(trace, crashed, ["acknowledged-survive"], report={"read": [1]})
+    view = views.timeline(trace, state(trace, LINES[0], after=6), broken, report={"read": read})
 
-    assert [row.value for row in view.rows if row.lost] == ["2"]
-    assert views.timeline(trace, crashed, [], report={"read": None}).rows[5].lost is False
+    assert [row.value for row in view.rows if row.lost] == lost
 
 
 # --- Objects ---
@@ -201,6 +209,34 @@ def test_without_a_deviation_the_file_changed_last_is_shown() -> None:
 
     assert file.view is not None
     assert file.view.counts[Mark.GOOD] == SIZE
+
+
+# --- What the recovery said ---
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"read": [1], "error": None, "after": [1, 9]}, ["read 1 value", "one more append it read 2 values"]),
+        ({"read": None, "error": "CorruptLogError", "after": None}, ["refused: CorruptLogError"]),
+        (
+            {"read": None, "error": "NotImplementedError", "missing": "step 2"},
+            ["refused", "Not written yet: step 2"],
+        ),
+        ({"ended": "after 10 s"}, ["gave no answer: after 10 s"]),
+        (
+            {"answer": {"decision": "blocked", "reason": "claim_exists", "cause": None}, "after": {}},
+            ["The next run answered: blocked / claim_exists"],
+        ),
+    ],
+)
+def test_the_report_of_a_recovery_is_said_in_sentences(report: dict[str, Any], said: list[str]) -> None:
+    """What was read, what one more append made of it, what it died of, or what a runner answered."""
+    with words.speaking("en"):
+        lines = list(views.report_lines(report))
+
+    assert len(lines) == len(said)
+    assert all(part in line for part, line in zip(said, lines, strict=True))
 
 
 # --- As text ---

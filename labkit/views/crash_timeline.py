@@ -114,14 +114,14 @@ def timeline(
     ``model`` decides what a sync secures: in ``ordered`` any sync secures every name before it, else a name waits for a
     sync of its folder. ``report`` is what the recovery found, as a counterexample stores it.
     """
-    lanes = _Lanes(trace)
+    lanes, broken = _Lanes(trace), tuple(broken)
     choices = {choice.step: choice for choice in state.choices}
-    said = _found_again(report)
+    lost = _lost(state, broken, report or {})
     rows = tuple(
         replace(
             _row(step, lanes.of(step), choices.get(step.number), state.after),
             secured_by=_secured_by(step, trace.steps, state.after, model),
-            lost=_is_lost(step, state.after, said),
+            lost=step.op == "acknowledge" and step.number <= state.after and step.value in lost,
         )
         for step in trace.steps
     )
@@ -131,7 +131,7 @@ def timeline(
         after=state.after,
         threads=len({step.thread for step in trace.steps}),
         acknowledged=len(state.acknowledged),
-        broken=tuple(broken),
+        broken=broken,
         files=tuple(_files(trace, state)),
         report=report or {},
     )
@@ -253,14 +253,14 @@ def _first_sync(step: Step, steps: Sequence[Step], after: int, fits: Callable[[S
     return next((sync.number for sync in later if fits(sync)), None)
 
 
-def _found_again(report: Mapping[str, Any] | None) -> list[Any] | None:
-    """Return the values that a recovery of a log read; None when it read none at all, or is no log's."""
-    found = (report or {}).get("read")
-    return found if isinstance(found, list) else None
-
-
-def _is_lost(step: Step, after: int, found: list[Any] | None) -> bool:
-    return step.op == "acknowledge" and step.number <= after and found is not None and step.value not in found
+def _lost(state: CrashState, broken: tuple[str, ...], report: Mapping[str, Any]) -> list[Any]:
+    """Return what had been acknowledged and is gone. Of a state file only the newest counts: it replaces the others."""
+    said, found = state.acknowledged, report.get("read")
+    if not isinstance(found, list):
+        return []
+    if "acknowledged-survive" in broken:
+        return [value for value in said if value not in found]
+    return list(said[-1:]) if "saved-survives" in broken else []
 
 
 # --- The bytes of what the crash touched ---
@@ -340,10 +340,13 @@ def crash_line(view: TimelineView) -> str:
 
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """Say what the recovery found: the events it read, or the error, then what came of one more append."""
+    """Say what the recovery found: how much it read, before and after one more append, what it answered, or its error."""
     for name in ("read", "after"):
         if isinstance(report.get(name), list):
             yield t(f"crash-report.{name}", n=len(report[name]))
+    if answer := report.get("answer"):
+        words = (answer.get(name) for name in ("decision", "reason", "cause"))
+        yield t("crash-report.answer", answer=" / ".join(str(word) for word in words if word))
     for name in ("error", "missing", "ended"):
         if report.get(name):
             yield t(f"crash-report.{name}", why=report[name])

@@ -1,6 +1,6 @@
 import { OWN_KEYS, follow, h, svg, uniqueId } from "./dom.js";
 
-const [LABEL, STEP, ROW, TOP] = [260, 24, 28, 34];
+const [LABEL, STEP, ROW, TOP] = [250, 24, 28, 34];
 const LETTERS = {
   create: "+",
   mkdir: "+",
@@ -38,50 +38,58 @@ function pattern(id) {
 
 /** File names are long and their ends differ: the middle goes. */
 function shortened(label) {
-  return label.length > 36 ? `${label.slice(0, 16)}…${label.slice(-19)}` : label;
+  return label.length > 32 ? `${label.slice(0, 13)}…${label.slice(-17)}` : label;
 }
 
-function lanes(view, wide) {
-  return view.lanes.flatMap((label, at) => {
-    const y = TOP + at * ROW;
-    return [
-      svg("path", { d: `M0 ${y + ROW}H${LABEL + wide}`, class: "lab-matrix-line" }),
-      svg("text", { x: 0, y: y + 18 }, shortened(label), svg("title", {}, label)),
-    ];
-  });
+/** The names of the lanes stay where they are while the steps scroll. */
+function labels(view) {
+  const texts = view.lanes.map((label, at) =>
+    svg("text", { x: 0, y: TOP + at * ROW + 18 }, shortened(label), svg("title", {}, label)),
+  );
+  const height = TOP + view.lanes.length * ROW + 22;
+  return svg("svg", { width: LABEL, height, "aria-hidden": "true" }, ...texts);
+}
+
+function lines(view, wide) {
+  return view.lanes.map((_, at) =>
+    svg("path", { d: `M0 ${TOP + (at + 1) * ROW}H${wide}`, class: "lab-matrix-line" }),
+  );
 }
 
 function crash(view, words, bottom) {
-  const x = LABEL + view.after * STEP;
+  const x = view.after * STEP;
   return [
     svg("path", { d: `M${x} 18V${bottom}`, class: "lab-crash-line" }),
     svg("text", { x: x + 4, y: 14, class: "lab-crash-word" }, `⚡ ${words.here}`),
   ];
 }
 
-function picture(view, words, hatch) {
-  const wide = Math.max(view.steps.length * STEP, 60) + 60;
-  const bottom = TOP + view.lanes.length * ROW;
-  const every = Math.max(1, Math.ceil(view.steps.length / 40));
-  const ticks = view.steps
-    .map((_, at) => at)
-    .filter((at) => at % every === 0)
-    .map((at) =>
-      svg("text", { x: LABEL + (at + 0.5) * STEP, y: bottom + 16, class: "lab-matrix-tick" }, String(at + 1)),
-    );
-  const bars = view.bars.map(([lane, first, sync]) => {
+function ticks(view, bottom) {
+  return view.steps.map((_, at) =>
+    svg("text", { x: (at + 0.5) * STEP, y: bottom + 16, class: "lab-matrix-tick" }, String(at + 1)),
+  );
+}
+
+/** What one sync secured: a line below the steps, as far as the sync. */
+function bars(view) {
+  return view.bars.map(([lane, first, sync]) => {
     const y = TOP + lane * ROW + ROW - 3;
-    return svg("path", { d: `M${LABEL + (first - 1) * STEP + 3} ${y}H${LABEL + sync * STEP - 3}`, class: "lab-secured" });
+    return svg("path", { d: `M${(first - 1) * STEP + 3} ${y}H${sync * STEP - 3}`, class: "lab-secured" });
   });
+}
+
+function picture(view, words, hatch) {
+  const wide = view.steps.length * STEP + 70;
+  const bottom = TOP + view.lanes.length * ROW;
   return svg(
     "svg",
-    { width: LABEL + wide, height: bottom + 22, role: "img", "aria-label": view.title },
+    { width: wide, height: bottom + 22, role: "img", "aria-label": view.title },
     pattern(hatch),
-    ...lanes(view, wide),
-    ...bars,
-    ...view.steps.map((step, at) => box(LABEL + at * STEP, TOP + step.lane * ROW, step, hatch)),
+    ...lines(view, wide),
+    ...bars(view),
+    ...view.steps.map((step, at) => box(at * STEP, TOP + step.lane * ROW, step, hatch)),
     ...crash(view, words, bottom),
-    ...ticks,
+    ...ticks(view, bottom),
   );
 }
 
@@ -123,7 +131,7 @@ function scroller(className, label) {
 
 /** Keep the crash in sight, in the picture and in the table, without moving the page. */
 function reveal(frame, rows, after) {
-  frame.scrollLeft = Math.max(0, LABEL + after * STEP - frame.clientWidth * 0.7);
+  frame.scrollLeft = Math.max(0, after * STEP - frame.clientWidth * 0.7);
   const here = rows.querySelector(".lab-crash-here");
   if (here) rows.scrollTop = Math.max(0, here.offsetTop - rows.clientHeight * 0.7);
 }
@@ -132,11 +140,13 @@ function render({ model, el }) {
   const words = model.get("words");
   const hatch = uniqueId("lab-zeros");
   const caption = h("figcaption");
-  const lines = h("div");
+  const said = h("div");
+  const names = h("div", { className: "lab-lane-names" });
   const frame = scroller("lab-picture-frame", words.frame);
+  const lanes = h("div", { className: "lab-lanes" }, names, frame);
   const key = h("div");
   const rows = scroller("lab-scroll", words.table);
-  const figure = h("figure", { className: "lab lab-picture lab-crash" }, caption, lines, frame, key, rows);
+  const figure = h("figure", { className: "lab lab-picture lab-crash" }, caption, said, lanes, key, rows);
   el.append(figure);
 
   return follow(model, ["view"], () => {
@@ -144,9 +154,10 @@ function render({ model, el }) {
     figure.hidden = !view.steps;
     if (!view.steps) return;
     caption.textContent = view.title;
-    lines.replaceChildren(
+    said.replaceChildren(
       ...view.lines.map(([mark, text]) => h("p", { className: `lab-note lab-is-${mark}` }, text)),
     );
+    names.replaceChildren(labels(view));
     frame.replaceChildren(picture(view, words, hatch));
     key.replaceChildren(legend(view, words, hatch));
     rows.replaceChildren(table(view, words));
