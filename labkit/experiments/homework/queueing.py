@@ -21,7 +21,7 @@ QUEUES: dict[str, tuple[int, WhenFull]] = {
     "waits": (BOUND, "wait"),
     "refuses": (BOUND, "refuse"),
 }
-LOOKED_AT = (10, 100, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
+LOOKED_AT = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 
 @dataclass(frozen=True, slots=True)

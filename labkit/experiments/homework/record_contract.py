@@ -85,7 +85,9 @@ def _listed(folder: Path) -> dict[str, Cell]:
     return {
         "blob-files": len(contents),
         "blob-bytes": sum(map(len, contents.values())),
-        "named-by-hash": all(name == hashlib.sha256(raw).hexdigest() for name, raw in contents.items()),
+        "named-by-hash": all(name == hashlib.sha256(raw).hexdigest() for name, raw in contents.items())
+        if contents
+        else "–",
     }
 
 

@@ -30,8 +30,8 @@ async def retry_after_failure(ids: Sequence[str] = ("payment-7",) * 3) -> Table:
         with actions.disturbed(place, WRITTEN_AND_FAILED):
             first = await _pay(session, first_id)
         rows[name] = {"first-try": first.short, "then-on-disk": len(lines(session))}
-        for column, event_id in zip(("retry", "another-retry"), more, strict=False):
-            rows[name][column] = (await _pay(session, event_id)).short
+        retries = [(await _pay(session, event_id)).short for event_id in more]
+        rows[name] |= dict(zip(("retry", "another-retry"), [*retries, "–"], strict=False))
         rows[name] |= {"on-disk": len(lines(session)), "paid": _paid(session), "said": first.said}
     return Table(rows)
 
