@@ -195,7 +195,9 @@ def test_a_bound_keeps_the_queue_flat(monkeypatch):
     assert seen.after["refuses"]["on-disk"] == 1000 - seen.after["refuses"]["refused-calls"] < 1000
     assert seen.after["waits"]["held-blocks"] < seen.after["unbounded"]["held-blocks"] / 2
     assert html.count("<polyline") == 3
-    assert unknown_words(seen.waiting, ("10", "30", "100", "300", "1,000")) | unknown_words(seen.after) == set()
+    assert (
+        unknown_words(seen.waiting, ("10", "30", "100", "300", "1,000")) | unknown_words(seen.after) == set()
+    )
 
 
 def test_a_retry_pays_twice_unless_it_has_an_id(state):
