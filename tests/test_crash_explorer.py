@@ -98,6 +98,16 @@ def test_a_kind_is_not_found_where_the_disk_keeps_more(name: str, model: str) ->
     assert (found.verdict, found.complete, found.tried) == ("kept", True, found.possible)
 
 
+def test_the_example_of_the_page_breaks_as_it_says(tmp_path: Path) -> None:
+    """The scenario in docs/crash-lab.md runs as it stands there: nothing syncs its bytes, and `ordered` finds that."""
+    page = (ROOT / "docs" / "crash-lab.md").read_text("utf-8")
+    scenario = tmp_path / "example.py"
+    scenario.write_text(page.partition("```python\n")[2].partition("```")[0], "utf-8")
+
+    assert explore(scenario, "kill", events=2).verdict == "kept"
+    assert "readable" in breaks(explore(scenario, "ordered", events=2))
+
+
 # --- What must be found: the solution with one protection removed ---
 
 

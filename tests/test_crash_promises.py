@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from labkit.faults.crash import promises
 from labkit.faults.crash.promises import LOG, STATE_FILE, Facts
 from labkit.faults.crash.scenarios import STORES, scenario_path
+from labkit.faults.crash.spine_promises import SPINE_PROMISES
+
+ROOT = Path(__file__).resolve().parent.parent
 
 FOUR = Facts(attempted=(1, 2, 3, 4), acknowledged=(1, 2))
 NOTHING = Facts((), ())
@@ -74,7 +78,7 @@ def test_files_that_speak_of_one_thing_are_in_step() -> None:
 
 def test_an_unknown_promise_is_named() -> None:
     """A scenario that promises what nobody judges is wrong, and is told what there is."""
-    with pytest.raises(LookupError, match="'durable'; choose from recovery-ends, readable"):
+    with pytest.raises(LookupError, match="'durable'; choose from recovery-ends, work-ends"):
         promises.broken(("durable",), FOUR, log(1, 2))
 
 
@@ -92,3 +96,20 @@ def test_what_is_promised_where_is_as_designed() -> None:
 
     assert not any(promises.promised(store, model) for store in unsynced for model in ("ordered", "weak"))
     assert all(promises.promised("my-own", model) for model in promises.ALL_MODELS)
+
+
+def test_the_page_shows_the_table_that_the_code_has() -> None:
+    """docs/crash-lab.md says who promises what by the very table that decides the exit code."""
+    page = (ROOT / "docs" / "crash-lab.md").read_text("utf-8")
+    shown = page.partition("<!-- promised: begin -->\n")[2].partition("\n<!-- promised: end -->")[0]
+
+    assert shown == promises.table(), f"put this table there:\n{promises.table()}"
+
+
+def test_the_page_explains_every_promise() -> None:
+    """A promise that the command can name is explained on the page, or in the spine's own file."""
+    page = (ROOT / "docs" / "crash-lab.md").read_text("utf-8")
+
+    assert [
+        name for name in promises.PROMISES if f"`{name}`" not in page and name not in SPINE_PROMISES
+    ] == []

@@ -252,7 +252,7 @@ def _tell(found: Exploration) -> None:
         )
     )
     for one, count in zip(found.broken, found.counts, strict=True):
-        mark = "✗" if one.promised else "○"
+        mark = "?" if found.doubtful else "✗" if one.promised else "○"
         click.echo(f"\n{mark} {one.id}  {t('crash-command.states', n=count)}")
         for name in one.broken:
             click.echo(f"  {broken_line(name)}")

@@ -155,3 +155,13 @@ def promise(name: str) -> Promise:
         raise LookupError(
             f"PROMISES: no promise is called {name!r}; choose from {', '.join(PROMISES)}"
         ) from None
+
+
+def table() -> str:
+    """Return who promises what under which model, as Markdown: docs/crash-lab.md shows it."""
+    rows = [
+        f"| `{store}` | {' | '.join('yes' if model in models else '–' for model in ALL_MODELS)} |"
+        for store, models in PROMISED.items()
+    ]
+    heads = [f"| store | {' | '.join(f'`{model}`' for model in ALL_MODELS)} |", "| --- " * 5 + "|"]
+    return "\n".join([*heads, *rows])
