@@ -142,6 +142,14 @@ def test_bytes_belong_to_the_file_and_names_to_the_folder() -> None:
     assert [lane.folder for lane in view.lanes] == [True, False]
 
 
+def test_of_a_lost_symbolic_link_its_own_name_is_shown() -> None:
+    """Where it points to is another file, which lost nothing."""
+    trace = Trace((ROOT,), (Step(1, "symlink", 1, "latest", to="log.jsonl"),))
+    (file,) = views.timeline(trace, CrashState(1, (Choice(1),), {}, ()), ()).files
+
+    assert (file.path, file.view) == ("latest", None)
+
+
 def test_threads_are_counted() -> None:
     """One that wrote beside the first is told apart."""
     steps = (Step(1, "create", 1, "a"), Step(2, "create", 2, "b", thread=2))

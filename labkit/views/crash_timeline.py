@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -116,11 +116,11 @@ def timeline(
     """
     lanes, broken = _Lanes(trace), tuple(broken)
     choices = {choice.step: choice for choice in state.choices}
-    lost = _lost(state, broken, report or {})
+    secured, lost = _secured(trace, state.after, model), _lost(state, broken, report or {})
     rows = tuple(
         replace(
             _row(step, lanes.of(step), choices.get(step.number), state.after),
-            secured_by=_secured_by(step, trace.steps, state.after, model),
+            secured_by=secured.get(step.number),
             lost=step.op == "acknowledge" and step.number <= state.after and step.value in lost,
         )
         for step in trace.steps
@@ -205,9 +205,13 @@ class _Lanes:
             self._names[step.node].append(step.to)
 
 
+_MOVES = ("rename", "link")
+"""Steps that give a file the name ``to``; of a symbolic link that is what it points to."""
+
+
 def parent(step: Step) -> str:
     """Return the folder whose names a step changes; of a rename, the one that it leads into."""
-    return str(PurePosixPath(step.to if step.op in ("rename", "link") else step.path).parent)
+    return str(PurePosixPath(step.to if step.op in _MOVES else step.path).parent)
 
 
 def _row(step: Step, lane: int, choice: Choice | None, after: int) -> TimelineRow:
@@ -239,18 +243,20 @@ def _fate(step: Step, choice: Choice | None, after: int) -> Fate:
     return Fate.SHORTENED if choice.kept else Fate.MISSING
 
 
-def _secured_by(step: Step, steps: Sequence[Step], after: int, model: str) -> int | None:
-    if step.op in CONTENT:
-        return _first_sync(step, steps, after, lambda sync: sync.node == step.node)
-    if step.op not in NAMES:
-        return None
-    folder = parent(step)
-    return _first_sync(step, steps, after, lambda sync: model == "ordered" or sync.path == folder)
-
-
-def _first_sync(step: Step, steps: Sequence[Step], after: int, fits: Callable[[Step], bool]) -> int | None:
-    later = (one for one in steps if step.number < one.number <= after and one.op == "sync")
-    return next((sync.number for sync in later if fits(sync)), None)
+def _secured(trace: Trace, after: int, model: str) -> dict[int, int]:
+    """Return which step was secured by which sync before the crash, by number."""
+    secured: dict[int, int] = {}
+    of_node: dict[int, int] = {}
+    of_folder: dict[str, int] = {}
+    first = 0
+    for step in reversed(trace.steps[:after]):  # of the syncs behind a step, the one next to it is met last
+        if step.op == "sync":
+            of_node[step.node] = of_folder[step.path] = first = step.number
+        elif step.op in CONTENT:
+            secured[step.number] = of_node.get(step.node, 0)
+        elif step.op in NAMES:
+            secured[step.number] = first if model == "ordered" else of_folder.get(parent(step), 0)
+    return {number: sync for number, sync in secured.items() if sync}
 
 
 def _lost(state: CrashState, broken: tuple[str, ...], report: Mapping[str, Any]) -> list[Any]:
@@ -291,7 +297,7 @@ def _touched(trace: Trace, state: CrashState) -> list[str]:
 def _name(trace: Trace, state: CrashState, changed: Step) -> str:
     """Return the name, at the crash, of the file that a step changed; of a lost rename, the name that was to be replaced."""
     lost = {choice.step for choice in state.choices}
-    path = changed.to or changed.path
+    path = changed.to if changed.op in _MOVES else changed.path
     for step in trace.steps[changed.number : state.after]:
         if step.op == "rename" and step.path == path and step.number not in lost:
             path = step.to
