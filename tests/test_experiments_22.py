@@ -223,26 +223,29 @@ def test_grader_that_gives_nothing_is_one_clear_line(monkeypatch):
         asyncio.run(lab.mutants())
 
 
-def test_gate_for_own_tests_shows_which_stops_which():
+@pytest.fixture(scope="module")
+def example():
+    """What became of the worked example of a learner's own test."""
+    return run(lab.try_example_tests)
+
+
+def test_gate_for_own_tests_shows_which_stops_which(example):
     """The worked example passes on right stores, stops those that lose the order of the calls, and lets the rest through."""
-    seen = run(lab.try_example_tests)
-
-    assert seen.verdict == "survivors"
-    assert seen.killed == ["no-queue", "number-outside", "async-append"]
-    html = seen._repr_html_()
-    assert html.count("<tr>") == 12
-    assert "test_calls_made_at_once_keep_their_order" in html
-    assert seen.found["message"][words.language()] in html
+    assert example.verdict == "survivors"
+    assert example.killed == ["no-queue", "number-outside", "async-append"]
+    shown = example._repr_html_()
+    assert shown.count("<tr>") == 12
+    assert "test_calls_made_at_once_keep_their_order" in shown
+    assert example.found["message"][words.language()] in shown
 
 
-def test_first_store_that_got_through_is_explained():
+def test_first_store_that_got_through_is_explained(example):
     """After a try, the first wrong store that no test stopped is told with its mistake, its rules, and what the kit asks."""
-    seen = run(lab.try_example_tests)
-    survivor = next(mutant for mutant in seen.found["mutants"] if not mutant["killed"])
-    shown = html.unescape(seen._repr_html_()).partition("</table>")[2]
+    survivor = next(mutant for mutant in example.found["mutants"] if not mutant["killed"])
+    shown = html.unescape(example._repr_html_()).partition("</table>")[2]
 
-    assert shown.count("The first that got through") == 1
-    assert survivor["idea"]["en"] in shown
+    assert shown.count(words.t("mine.explained", idea="…", title="…").partition("…")[0]) == 1
+    assert survivor["idea"][words.language()] in shown
     assert all(f"{rule}: {words.t(f'rule.{rule}')}" in shown for rule in survivor["rules"])
 
 
