@@ -128,14 +128,14 @@ def is_asked_to_end(settings: Settings) -> bool:
 
 
 def forget_end(settings: Settings) -> None:
-    """Take the wish back: the exploration has ended, or a new one begins. Raises: CrashLabError; OSError."""
+    """Take that wish back: the exploration has ended, or a new one begins. Raises: CrashLabError; OSError."""
     _stop_file(settings).unlink(missing_ok=True)
 
 
 def say(settings: Settings, explored: Explored) -> None:
     """Write how far an exploration is, whole or not at all. Raises: CrashLabError; OSError."""
     path = folder() / f"{settings.name}.json"
-    temporary = path.with_suffix(".new")
+    temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps({"format": _FORMAT, **asdict(explored)}), "utf-8")
     temporary.replace(path)
 

@@ -45,6 +45,8 @@ def main(plan: str) -> None:
     except (CrashLabError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
+    finally:
+        crash_actions.forget_end(settings)
 
 
 def _so_far(progress: Progress, seconds: float) -> Explored:

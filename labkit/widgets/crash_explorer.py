@@ -30,6 +30,8 @@ GROUPS = (
     ("lesson-04", ("spine-starter", "spine", "spine-resumed", "spine-closed")),
 )
 """The stores, as the list groups them."""
+GRACE_SECONDS = 3.0
+"""How long an exploration may take to end by itself once its widget is closed."""
 _EXACT = 10**12
 """A larger number of combinations is shown by its size."""
 
@@ -91,14 +93,18 @@ class CrashExplorer(ipywidgets.VBox):
         return self._tasks.start(lambda: self._explore(settings), t("crash-lab.start"))
 
     def stop(self) -> None:
-        """Ask the exploration to end with what it has; asked again, end it at once."""
+        """Ask the exploration to end with what it has; asked again, or where asking fails, end it at once."""
         if self._running is None:
             return
-        if crash_actions.is_asked_to_end(self._running) and self._child:
+        try:
+            is_asked = crash_actions.is_asked_to_end(self._running)
+            crash_actions.ask_to_end(self._running)
+        except (CrashLabError, OSError):
+            is_asked = True
+        if is_asked and self._child:
             self._child.stop()
-            return
-        crash_actions.ask_to_end(self._running)
-        self.status.text = t("crash-lab.stopping")
+        else:
+            self.status.text = t("crash-lab.stopping")
 
     async def settled(self) -> None:
         """Wait until nothing is being explored, and show what is on disk then."""
@@ -106,9 +112,11 @@ class CrashExplorer(ipywidgets.VBox):
         self.look()
 
     def close(self) -> None:
-        """End what is running, stop watching, then close as any widget."""
+        """Have what is running end, stop watching, then close as any widget."""
         if self._child:
-            self._child.stop()
+            # Asked, it clears up behind it; if it does not listen, it is ended.
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self._child.stop)
+            self.stop()
         self._tasks.cancel()
         if self._watch:
             self._watch.close()
@@ -122,11 +130,8 @@ class CrashExplorer(ipywidgets.VBox):
             self._child = crash_actions.begin(settings, lambda: None)
             ended = await self._child.ended()
         finally:
-            if self._child:
-                self._child.stop()
             self._child = None
             self._show_running(None)
-            crash_actions.forget_end(settings)
         self.look()
         self.status.text = _how_it_ended(settings, ended, crash_actions.explored(settings))
 
