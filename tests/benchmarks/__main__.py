@@ -15,6 +15,7 @@ from rich.console import Console
 from tests.benchmarks import (
     class_run,
     commands,
+    crash_explored,
     crash_states,
     durable_log,
     durable_peers,
@@ -81,6 +82,8 @@ def measure(folder: Path, events: int, rounds: int, draw: Random) -> Iterator[tu
     yield "round", state_spine.compare_round(folder, rounds, draw)
     yield "crash states", None
     yield from (("crash states", row) for row in crash_states.measure(rounds, draw))
+    yield "crashes explored", None
+    yield from (("explored", row) for row in crash_explored.measure(folder, min(rounds, 3)))
     yield "statelab verify", None
     yield "verify", commands.time_verify(min(rounds, 3))
     yield "a class of submissions", None
