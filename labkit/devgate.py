@@ -81,6 +81,7 @@ GATES = {
         _lock("requirements-nbgrader.lock", "--group", "nbgrader"),
         _lock("requirements-otter.lock", "--group", "otter"),
         _lock("requirements-eventlogs.lock", "--group", "eventlogs"),
+        _lock("requirements-crashlab.lock", "--group", "crashlab"),
     ),
 }
 
