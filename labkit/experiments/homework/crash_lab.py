@@ -10,7 +10,7 @@ from IPython.display import Code
 from labkit import workspace
 from labkit.experiments.homework.tables import Cell, Table
 from labkit.faults.crash.counterexample import Counterexample
-from labkit.faults.crash.explorer import Exploration, explore
+from labkit.faults.crash.explorer import Exploration, code_of, explore, record
 from labkit.faults.crash.switches import Switches
 
 _ALL = Switches()
@@ -36,15 +36,17 @@ class Crashes(Table):
 
 
 def crashes(store: str | Path, *models: str, events: int = 3, limit: int | None = None) -> Crashes:
-    """Explore a store, or the scenario in a file of the learner's own, under some models: a row each."""
-    return _told({model: explore(store, model, events=events, limit=limit) for model in models})
+    """Record a store, or the scenario in a file of the learner's own, once; explore that under some models, a row each."""
+    trace = record(code_of(store)[1], events)
+    return _told({model: explore(store, model, events=events, limit=limit, trace=trace) for model in models})
 
 
 def switched_off(store: str, model: str = "weak", events: int = 1, limit: int | None = None) -> Crashes:
-    """Explore one store as it is, then with its syncs of files taken out of the recording, then those of folders."""
+    """Explore one recording as it is, then with the syncs of files taken out of it, then those of folders."""
+    trace = record(code_of(store)[1], events)
     return _told(
         {
-            name: explore(store, model, events=events, limit=limit, switches=switches)
+            name: explore(store, model, events=events, limit=limit, trace=trace, switches=switches)
             for name, switches in SWITCHED_OFF.items()
         }
     )
