@@ -200,11 +200,14 @@ def test_a_learners_spine_is_explored_as_the_solutions_is(monkeypatch: pytest.Mo
 # --- Killed, run again, and then the power goes ---
 
 TWICE = Path(spine.__file__).with_name("spine_twice.py")
+FIRST_EVENT = 11
+"""Which sync of a round is that of the first line in its log."""
 
 
-def test_what_a_killed_run_left_unsynced_is_not_built_on() -> None:
-    """Killed between making a folder and the sync of its name; the next run does a whole round in it."""
-    assert keeps_all(TWICE, "weak", 60, events=1).explored >= 50
+@pytest.mark.parametrize("number", [1, FIRST_EVENT], ids=["a folder's name", "a line of the log"])
+def test_what_a_killed_run_left_unsynced_is_not_built_on(number: int) -> None:
+    """Killed just before the sync; the next run does a whole round on top of it, or a person closes the task."""
+    assert keeps_all(TWICE, "weak", 60, events=number).explored >= 50
 
 
 @pytest.mark.proof
@@ -229,6 +232,7 @@ class Slip:
     model: str
     breaks: str
     scenario: str | Path = "spine"
+    events: int = 1
 
 
 SLIPS = (
@@ -264,6 +268,9 @@ SLIPS = (
         ("        folder.mkdir(mode=0o700)\n", "        folder.mkdir(mode=0o700)\n        sync_folder(folder.parent)\n"),
         ("and we build on it.\n    sync_folder(folder.parent)\n", "and we build on it.\n"),
     ), "weak", "explained", TWICE),
+    Slip("found-log-not-synced", STORE, ((
+        "        if log.events or log.torn:\n            os.fsync(descriptor)\n", "",
+    ),), "weak", "state-whole", TWICE, FIRST_EVENT),
 )  # fmt: skip
 
 
@@ -285,7 +292,7 @@ def test_each_slip_has_a_crash_that_breaks_its_promise(slip: Slip, tmp_path: Pat
     kinds: list[int] = [0]
 
     found = explore(
-        slip.scenario, slip.model, events=1, limit=400, imports=(with_slip(slip, tmp_path),),
+        slip.scenario, slip.model, events=slip.events, limit=400, imports=(with_slip(slip, tmp_path),),
         on_progress=lambda progress: kinds.append(progress.broken), stop=lambda: kinds[-1] > 0,
     )  # fmt: skip
 

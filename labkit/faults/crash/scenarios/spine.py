@@ -41,7 +41,8 @@ _FILES = {
     f"tasks/inbox/{TASK}.json": "lesson-04-state",
 }
 _SAID = ("completed", "rejected", "interrupted", "closed")
-_FOR_A_PERSON = ("unsafe_resume", "claim_exists", "needs_person")
+FOR_A_PERSON = ("unsafe_resume", "claim_exists", "needs_person")
+"""Reasons for which a run stops until somebody has looked, and closed the task or carried on by hand."""
 
 Acknowledge = Callable[[Any], object]
 
@@ -72,7 +73,7 @@ def recover(folder: Path) -> dict[str, Any]:
         with tools().border():
             report["answer"] = run_round(folder, started.append)
             report["after"] = look(folder, TASK)
-            if report["answer"]["reason"] in _FOR_A_PERSON:
+            if report["answer"]["reason"] in FOR_A_PERSON:
                 decisions = [close(folder)["decision"], run_round(folder, started.append)["decision"]]
                 report["closed"] = {"decisions": decisions, "places": look(folder, TASK)["places"]}
     except NotImplementedError:

@@ -1,4 +1,4 @@
-"""The state spine, killed before its Nth sync and run again: what the first run left unsynced, the second must not build on.
+"""The state spine, killed before its Nth sync and run again, or closed: nothing may be built on what was left unsynced.
 
 N stands in the place of the number of events. After the kill the machine stays up, so the second run sees all that the first
 did; then the power goes.
@@ -23,13 +23,16 @@ class Killed(BaseException):
 
 
 def work(folder: Path, events: int, acknowledge: Acknowledge) -> None:
-    """Run a round that dies before its sync number `events`, and then another."""
+    """Run a round that dies before its sync number `events`, then another; what that leaves to a person is closed."""
     with spine.tools().border():
         try:
             with killed_before_sync(events):
                 spine.say(acknowledge, spine.run_round(folder, acknowledge))
         except Killed:
-            spine.say(acknowledge, spine.run_round(folder, acknowledge))
+            answer = spine.run_round(folder, acknowledge)
+            spine.say(acknowledge, answer)
+            if answer["reason"] in spine.FOR_A_PERSON:
+                spine.say(acknowledge, spine.close(folder))
 
 
 @contextmanager

@@ -230,6 +230,10 @@ def append_event(path: Path, event_type: str, **fields: Any) -> dict[str, Any]:
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
     try:
+        # What is there may come from a run that was killed before its own sync. Were our line on the disk and that one
+        # not, a power cut would leave a hole in the middle, which nobody can tell from damage.
+        if log.events or log.torn:
+            os.fsync(descriptor)
         if log.torn:
             _save_torn(path, log)
             os.ftruncate(descriptor, log.good_bytes)
