@@ -7,6 +7,7 @@ before someone opens it, so `statelab --help` costs no more than click itself.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -23,6 +24,9 @@ DOORS = {
     "lab": Door("labkit.lab:main", "Open JupyterLab on the first page of the labs."),
     "verify": Door("grader.cli:verify", "Grade one folder: your own starter, the solution, or any other."),
     "submit": Door("grader.submit:submit", "Pack your work into one zip to hand in."),
+    "bundle": Door(
+        "labkit.bundle.command:main", "Make the zip that students get: the kit without solutions."
+    ),
     "grade": Door("grader.cli:grade", "Grade every submission of a class."),
     "report": Door(
         "grader.report.command:report", "Write the reports of a graded class anew, without grading."
@@ -43,6 +47,8 @@ DOORS = {
     ),
     "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
 }
+FOR_INSTRUCTORS = ("bundle", "grade", "report", "gate")
+"""Need the reference: in a kit that was handed out to students they refuse, and say why."""
 
 
 class Doors(click.Group):
@@ -50,13 +56,15 @@ class Doors(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click calls it so
         """Give the names in the order a learner meets them."""
-        return list(DOORS)
+        return list(_open())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import one door; `None` for a name that is none, and click says so."""
         door = DOORS.get(cmd_name)
         if door is None:
             return None
+        if cmd_name not in _open():
+            return _refusing(cmd_name)
         module, attribute = door.where.split(":")
         command = getattr(importlib.import_module(module), attribute)
         if not isinstance(command, click.Command):
@@ -66,7 +74,26 @@ class Doors(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the doors from the table, without opening one."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, door.purpose) for name, door in DOORS.items()])
+            formatter.write_dl([(name, door.purpose) for name, door in _open().items()])
+
+
+def _open() -> dict[str, Door]:
+    """Give the doors that lead somewhere in this kit. As in `labkit.workspace`, which a mere list need not load."""
+    left_out = (Path(__file__).resolve().parent.parent / "solution" / "LEFT-OUT.md").is_file()
+    return {name: door for name, door in DOORS.items() if not (name in FOR_INSTRUCTORS and left_out)}
+
+
+def _refusing(name: str) -> click.Command:
+    """Give a command in place of one that cannot work without the reference."""
+
+    @click.command(name, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+    def refuse() -> None:
+        raise click.ClickException(
+            f"{name}: 要用参考实现，而老师发的这份套件没有带 (needs the reference, which your instructor's bundle "
+            "leaves out); 检查自己的代码用 statelab verify (check your own work with statelab verify)"
+        )
+
+    return refuse
 
 
 @click.command(

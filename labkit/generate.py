@@ -25,6 +25,7 @@ from labkit.workspace import (
     LESSON_FOLDERS,
     kit_root,
     lesson_source,
+    reference_left_out,
     scratch,
     set_aside,
 )
@@ -71,25 +72,32 @@ def starter_text(source: str, where: str) -> str:
     Raises: GenerateError naming file and line (1-based) for a region that is nested, unclosed or never opened.
     """
     kept: list[str] = []
+    for number, line, is_answer in regions(source, where):
+        if begin := _BEGIN.match(line.rstrip("\n")):
+            kept.extend(_stub(begin, where, number))
+        elif not is_answer and not _END.match(line.rstrip("\n")):
+            kept.append(line)
+    text = "".join(kept)
+    return text if text == source else _BANNER + text
+
+
+def regions(source: str, where: str) -> Iterator[tuple[int, str, bool]]:
+    """Give each line with its number (1-based) and whether it is part of an answer; the markers themselves are not.
+
+    Raises: GenerateError as `starter_text` does.
+    """
     opened: int | None = None
     for number, line in enumerate(source.splitlines(keepends=True), start=1):
-        begin = _BEGIN.match(line.rstrip("\n"))
+        begins = _BEGIN.match(line.rstrip("\n"))
         ends = _END.match(line.rstrip("\n"))
-        if (begin and opened) or (ends and not opened):
+        if (begins and opened) or (ends and not opened):
             raise GenerateError(
                 f"{where}:{number}: region out of place; close one region before the next begins"
             )
-        if begin:
-            opened = number
-            kept.extend(_stub(begin, where, number))
-        elif ends:
-            opened = None
-        elif not opened:
-            kept.append(line)
+        yield number, line, bool(opened and not ends)
+        opened = number if begins else None if ends else opened
     if opened:
         raise GenerateError(f"{where}:{opened}: region is never closed; add '# END SOLUTION'")
-    text = "".join(kept)
-    return text if text == source else _BANNER + text
 
 
 def _stub(begin: re.Match[str], where: str, number: int) -> Iterator[str]:
@@ -184,6 +192,11 @@ def _reset_homework(root: Path) -> Path:
     return aside
 
 
+def _is_kept_back(tree: Tree) -> bool:
+    """Tell whether a tree of right answers is missing on purpose: this kit was handed out without them."""
+    return reference_left_out() and tree.target.startswith("assets/sample-class/right/")
+
+
 def _load_record(root: Path) -> dict[str, str]:
     path = root / _RECORD
     return dict(json.loads(path.read_text("utf-8"))) if path.exists() else {}
@@ -215,7 +228,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="overwrite edited files too")
     options = parser.parse_args(arguments)
     root = kit_root()
-    trees = [tree for tree in TREES if (root / tree.source).is_dir()]
+    trees = [tree for tree in TREES if (root / tree.source).is_dir() and not _is_kept_back(tree)]
     try:
         if options.check:
             names = list(dict.fromkeys(name for tree in trees for name in stale(root, tree)))

@@ -25,6 +25,8 @@ LESSON_FOLDERS = {"22": "lesson_22", "04": "lesson_04"}
 """Lesson number -> folder name below ``starter/``, ``solution/`` or a submission."""
 HOMEWORK, HOMEWORK_FILE = "22-homework", "homework.py"
 """What is asked for by this name in place of a lesson: one file in the folder of lesson 22."""
+LEFT_OUT = "solution/LEFT-OUT.md"
+"""Lies in a kit that was handed out without the bodies of the reference (`statelab bundle`), and says so."""
 
 
 class WorkspaceError(Exception):
@@ -39,6 +41,11 @@ def kit_root() -> Path:
 def target() -> str:
     """Return the code that is being worked on: ``starter`` (default), ``solution``, or a folder."""
     return os.environ.get("LAB_TARGET") or "starter"
+
+
+def reference_left_out() -> bool:
+    """Tell whether this kit was handed out to students without the reference's answers."""
+    return (kit_root() / LEFT_OUT).is_file()
 
 
 def target_folder(name: str | None = None) -> Path:

@@ -29,6 +29,10 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "labkit.cli": (),
     "labkit.bootstrap": ("labkit.node",),
     "labkit.node": (),
+    "labkit.bundle": (
+        *("labkit.bundle", "labkit.generate", "labkit.lab_folder", "labkit.notebook_strip"),
+        *("labkit.words", "labkit.workspace", "solution.durable_log"),
+    ),
     "labkit.devgate": (),
     "labkit.workspace": (),
     "labkit.words": ("labkit.workspace",),

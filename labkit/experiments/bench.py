@@ -19,6 +19,7 @@ from typing import Any
 from IPython.display import HTML, Code
 
 from labkit import actions, workspace
+from labkit.experiments.left_out import ReferenceMissingError
 from labkit.faults import file_layer
 from labkit.views import LogReader, Outcome, ReadReport
 from labkit.words import t
@@ -84,8 +85,11 @@ class Seen:
     sides: tuple[Side, ...]
 
     def __getitem__(self, name: str) -> Side:
-        """Return the side called ``name``. Raises: KeyError."""
-        return {side.name: side for side in self.sides}[name]
+        """Return the side called ``name``. Raises: KeyError; ReferenceMissingError for the kit's where there is none."""
+        side = {side.name: side for side in self.sides}[name]
+        if name == "kit" and side.unfinished:
+            raise ReferenceMissingError(side.unfinished)
+        return side
 
     def _repr_html_(self) -> str:
         from labkit.experiments.cards import cards  # noqa: PLC0415 — a test of the facts needs no picture

@@ -39,12 +39,13 @@ def cards(seen: Seen) -> str:
 
 def _agreement(side: Side, seen: Seen) -> str:
     """Compare the learner's answers with the reference's; nothing to say about other sides, or before they exist."""
-    if side.name != "yours" or side.unfinished:
+    kit = next((other for other in seen.sides if other.name == "kit"), side)
+    if side.name != "yours" or side.unfinished or kit.unfinished:
         return ""
-    for mine, reference in zip(side.calls, seen["kit"].calls, strict=False):
+    for mine, reference in zip(side.calls, kit.calls, strict=False):
         if mine.answer != reference.answer:
             return f"≠ {t('seen.differs', call=mine.text)}"
-    return f"= {t('seen.same')}" if side.log == seen["kit"].log else f"≠ {t('seen.differs', call=LOG)}"
+    return f"= {t('seen.same')}" if side.log == kit.log else f"≠ {t('seen.differs', call=LOG)}"
 
 
 def _card(side: Side, agreement: str) -> str:
@@ -54,7 +55,8 @@ def _card(side: Side, agreement: str) -> str:
     if agreement:
         parts.append(f"<p>{escape(agreement)}</p>")
     if side.unfinished:
-        parts.append(f"<p>○ {escape(t('seen.unfinished', message=side.unfinished))}</p>")
+        words = "left-out.cell" if side.name == "kit" else "seen.unfinished"
+        parts.append(f"<p>○ {escape(t(words, message=side.unfinished))}</p>")
     for name, raw in side.files.items():
         parts.append(file_listing(name, raw, side.report if name == LOG else None))
     if not side.files and not side.unfinished:

@@ -55,6 +55,8 @@ class Check(Command):
             not view.ok or self.part
         ):  # one part is right, and the answers to the others are not to be seen yet
             return {"note": t("check.starter-note") if view.untouched else "", "diff": ""}
+        if workspace.reference_left_out():
+            return {"note": t("left-out.diff"), "diff": ""}
         yours, solution = (
             workspace.lesson_source(self.lesson, self.target),
             workspace.lesson_source(self.lesson, "solution"),

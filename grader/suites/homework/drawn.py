@@ -30,7 +30,8 @@ def some_payload(draw: Random) -> bytes:
 
 def sealed(payload: bytes) -> bytes:
     """Write the line of one payload, with its newline, as a writer does."""
-    return b"%08x %b\n" % (zlib.crc32(payload), payload)
+    digits = f"{zlib.crc32(payload):08x}"
+    return digits.encode() + b" " + payload + b"\n"
 
 
 def sealed_log(payloads: Iterable[bytes]) -> bytes:

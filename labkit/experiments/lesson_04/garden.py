@@ -29,8 +29,8 @@ _AGENTS = Path(__file__).with_name("agents")
 _UNDER_LAYER = Path(file_layer.__file__).with_name("under_layer.py")
 
 
-class UnfinishedError(Exception):
-    """The learner's code says that a step is not written yet; the text names it."""
+class UnfinishedError(NotImplementedError):
+    """The learner's code, or that of a kit without the reference, says that a step is not written yet; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)

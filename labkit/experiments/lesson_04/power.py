@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from labkit.experiments.cards import table
+from labkit.experiments.left_out import need_reference
 from labkit.faults.crash.explorer import code_of, record
 from labkit.faults.crash.promises import Facts, broken
 from labkit.faults.crash.recovery import Recoveries, Report
@@ -77,6 +78,7 @@ async def cut_the_power(most: int = MOST) -> PowerCuts:
 
 
 def _cut(most: int) -> PowerCuts:
+    need_reference()
     _, code = code_of("spine")
     recorded = record(code, events=1)
     with Recoveries(code) as recoveries:

@@ -20,6 +20,7 @@ import threading
 from pathlib import Path
 
 from labkit import lab_folder, workspace
+from labkit.experiments.left_out import need_reference
 from labkit.experiments.lesson_04.garden import LAB, NOTEBOOK, Garden, environment
 
 QUICK = [
@@ -96,6 +97,7 @@ def _claim(lab: Path, code: str) -> None:
     if code == "solution":
         Garden(lab, []).interrupt()
         return
+    need_reference()
     reference = template("ready", "solution", quick=True)
     subprocess.run(
         [sys.executable, "-c", _CLAIM_BY, str(reference)],

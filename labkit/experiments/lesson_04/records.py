@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from labkit import generate, lab_folder, workspace
+from labkit.experiments.left_out import need_reference
 from labkit.experiments.lesson_04 import prepared
 from labkit.experiments.lesson_04.garden import TASK, Garden, environment
 from labkit.experiments.lesson_04.scenes import Scene, Scenes, compare, fresh_folder, scene
@@ -32,6 +33,8 @@ async def lay_the_overlay() -> Scenes:
         path = untouched / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(raw)
+
+    need_reference()
 
     def one(name: str, code: str) -> Scene:
         garden = Garden(prepared.copy_of("lesson-3", place / name, quick=False), [])

@@ -10,6 +10,7 @@ from typing import Any
 
 from labkit import workspace
 from labkit.experiments import bench
+from labkit.experiments.left_out import ReferenceMissingError
 from labkit.experiments.lesson_04 import prepared
 from labkit.experiments.lesson_04.garden import NOTEBOOK, Garden, Step, UnfinishedError
 
@@ -75,8 +76,11 @@ class Scenes:
     sides: tuple[Scene, ...]
 
     def __getitem__(self, name: str) -> Scene:
-        """Return one of them. Raises: KeyError."""
-        return {side.name: side for side in self.sides}[name]
+        """Return one of them. Raises: KeyError; ReferenceMissingError for the kit's where there is none."""
+        side = {side.name: side for side in self.sides}[name]
+        if name == "kit" and side.unfinished:
+            raise ReferenceMissingError(side.unfinished)
+        return side
 
     def _repr_html_(self) -> str:
         from labkit.experiments.lesson_04.transcript import scenes  # noqa: PLC0415 — as in Scene
@@ -112,7 +116,9 @@ class Trials:
     yours: dict[str, Trial]
 
     def __getitem__(self, kind: str) -> Trial:
-        """Return what the reference did. Raises: KeyError."""
+        """Return what the reference did. Raises: KeyError; ReferenceMissingError where there is none."""
+        if self.kit[kind].unfinished:
+            raise ReferenceMissingError(self.kit[kind].unfinished)
         return self.kit[kind]
 
     @property
@@ -137,8 +143,12 @@ async def compare(
 async def scenes(
     experiment: str, scripts: Mapping[str, Script], stage: str = "ready", *look: str, quick: bool = True
 ) -> Scenes:
-    """Run several scripts, each on a lab of its own with the reference's spine."""
-    return await _together(experiment, scripts, dict.fromkeys(scripts, "solution"), stage, look, quick=quick)
+    """Run several scripts, each on a lab of its own with the reference's spine. Raises: ReferenceMissingError."""
+    codes = dict.fromkeys(scripts, "solution")
+    played = await _together(experiment, scripts, codes, stage, look, quick=quick)
+    if unfinished := next((side.unfinished for side in played.sides if side.unfinished), ""):
+        raise ReferenceMissingError(unfinished)
+    return played
 
 
 async def scene(

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labkit import actions, workspace
+from labkit.experiments.agents import UNFINISHED
 from labkit.experiments.bench import LOG, NO_ANSWER, Call, Seen, Side, fresh_folder, side_of
+from labkit.experiments.left_out import ReferenceMissingError
 from labkit.views import LogReader, task_state
 
 
@@ -35,6 +37,8 @@ class Agent:
                 self._child.stdin.write(f"{word}\n")
                 self._child.stdin.flush()
             answer = self._child.stdout.readline().strip()
+        if answer.startswith(UNFINISHED):
+            raise ReferenceMissingError(answer.removeprefix(UNFINISHED))
         if answer != "done":
             raise RuntimeError(f"agent {self._child.pid}: ended before {word!r} was done; run the cell again")
         self.calls.append(Call(word, answer))
@@ -79,9 +83,9 @@ async def crash_around_effect() -> Seen:
     for name, words in {"before": ["call"], "after": ["call", "effect"]}.items():
         folder = place / name
         folder.mkdir()
-        store = actions.solution_store(folder / LOG)
-        await store.append("todo_created", {"todo_id": "todo-1", "title": "mail"})
-        await store.append("todo_started", {"todo_id": "todo-1", "expected_from": "pending"})
+        made = ("todo_created", {"todo_id": "todo-1", "title": "mail"})
+        started = ("todo_started", {"todo_id": "todo-1", "expected_from": "pending"})
+        actions.write_events(folder / LOG, made, started)
         with _agent("log", folder) as agent:
             for word in words:
                 agent.do(word)

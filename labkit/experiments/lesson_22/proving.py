@@ -15,6 +15,7 @@ from IPython.display import Code
 from labkit import actions, generate, views, workspace
 from labkit.experiments import cards
 from labkit.experiments.bench import fresh_folder, shown_path
+from labkit.experiments.left_out import need_reference
 from labkit.words import catalogue, t
 
 
@@ -79,6 +80,7 @@ class BothDirections:
 
 async def both_directions() -> BothDirections:
     """Grade the starter as it was generated, whatever the learner has written since, and the solution (C22-23)."""
+    need_reference()
     folder = fresh_folder("untouched-starter")
     _lay_down_starter(folder / "lesson_22")
     starter, solution = await asyncio.gather(_grade(str(folder)), _grade("solution"))
@@ -117,6 +119,7 @@ class Gate:
 
 async def mutants() -> Gate:
     """Run the suite on the eleven stores that are wrong on purpose (C22-24)."""
+    need_reference()
     found = await _statelab(actions.gate_command("22"))
     return Gate(tuple(found["tests"]), tuple(found["mutants"]))
 
@@ -160,6 +163,7 @@ async def try_my_tests() -> OwnTests:
 
 
 async def _try_tests(file: Path) -> OwnTests:
+    need_reference()
     return OwnTests(file, await _statelab(actions.gate_command("22", file)))
 
 

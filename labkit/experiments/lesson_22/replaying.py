@@ -61,18 +61,12 @@ async def _replayed(bench: Bench, shown: str = "replay(read())") -> None:
     await bench.call(shown, status)
 
 
-async def _write(bench: Bench, *events: tuple[str, dict[str, object]]) -> None:
-    store = actions.solution_store(bench.path)
-    for type_, data in events:
-        await store.append(type_, data)
-
-
 async def lost_completion() -> Seen:
     """Damage the line of a ``todo_completed`` in the middle of a log, and replay what each reader returns (C22-08)."""
     later: tuple[str, dict[str, object]] = ("todo_created", {"todo_id": "todo-2", "title": "next"})
 
     async def script(bench: Bench) -> None:
-        await _write(bench, *WHOLE_TASK, later)
+        actions.write_events(bench.path, *WHOLE_TASK, later)
         actions.damage_line(bench.path, len(WHOLE_TASK))
         await _replayed(bench)
 
@@ -126,7 +120,7 @@ async def impossible_event(type_: str, data: dict[str, object]) -> Seen:
     """Write the making of a task, then an event that cannot follow, and replay (C22-28)."""
 
     async def script(bench: Bench) -> None:
-        await _write(bench, WHOLE_TASK[0], (type_, data))
+        actions.write_events(bench.path, WHOLE_TASK[0], (type_, data))
         await _replayed(bench)
 
     return await compare(f"impossible-{type_}", script)

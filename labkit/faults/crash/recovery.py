@@ -32,6 +32,8 @@ KIT = Path(__file__).resolve().parents[3]
 MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps its memory file system
 _ENOUGH_BYTES = 64 << 20
 _BATCH = 8
+_ALONE = 12
+"""So many batches are one child's: to start another costs as much as to recover from them."""
 _REMEMBERED = 4096
 
 Report = dict[str, Any]
@@ -42,7 +44,7 @@ class CrashLabError(Exception):
     """The crash lab cannot do what was asked; says where, what, and what to do next."""
 
 
-class NotWrittenError(CrashLabError):
+class NotWrittenError(CrashLabError, NotImplementedError):
     """The code under test says itself that it is not written yet."""
 
 
@@ -150,12 +152,11 @@ class Recoveries:
         self._idle: queue.SimpleQueue[RecoveryChild | None] = queue.SimpleQueue()
         self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="crash-recovery")
         self._closing = threading.Event()
+        self._batches = 0
         self._known: OrderedDict[bytes, Report] = OrderedDict()
         first = self._start()
         self.promises = first.promises
         self._idle.put(first)
-        for _ in range(self._count - 1):
-            self._idle.put(None)  # started when there is work for it
 
     def __enter__(self) -> Self:
         return self
@@ -183,6 +184,10 @@ class Recoveries:
             if len(batch) == _BATCH:
                 under_way.append(self._pool.submit(self._recover, batch))
                 batch = []
+                self._batches += 1
+                if self._batches == _ALONE:
+                    for _ in range(self._count - 1):
+                        self._idle.put(None)  # a place for another child
             if len(under_way) > 2 * self._count:
                 yield from under_way.popleft().result()
             if stop():
