@@ -66,7 +66,7 @@ def models_with(trace: Trace, bad: Callable[[CrashState], bool]) -> set[str]:
 # --- The fast reading and the slow one ---
 
 
-@counts(60, 3000)
+@counts(60, 1000)
 def test_all_states_are_listed_and_counted(count: int):
     """The combinations, their number and the states are those of the definitions, no more, no fewer, none twice."""
 
@@ -90,7 +90,7 @@ def test_all_states_are_listed_and_counted(count: int):
             assert len(listed) == len(wanted)
 
 
-@counts(40, 1500)
+@counts(40, 800)
 def test_a_model_says_of_any_choices_whether_it_allows_them(count: int):
     """`allowed` judges any set of choices as the definitions do, also those that no listing makes."""
 
@@ -104,7 +104,7 @@ def test_a_model_says_of_any_choices_whether_it_allows_them(count: int):
                 )
 
 
-@counts(60, 2000)
+@counts(60, 1000)
 def test_a_stored_state_is_built_again(count: int):
     """Crash point and choices make the same state again, whatever was built before it."""
 
@@ -117,7 +117,7 @@ def test_a_stored_state_is_built_again(count: int):
             assert all(state.tree == plain_tree(trace, state.after, state.choices) for state in found)
 
 
-@counts(60, 2000)
+@counts(60, 1000)
 def test_the_models_nest(count: int):
     """Every combination of kill is one of ordered, and every one of ordered is one of weak."""
 
@@ -128,7 +128,7 @@ def test_the_models_nest(count: int):
         assert kill <= ordered <= weak
 
 
-@counts(60, 2000)
+@counts(60, 1000)
 def test_what_was_synced_is_never_missing(count: int):
     """With a sync of everything after each step, no model has anything but the beginnings of the trace."""
 
@@ -160,7 +160,7 @@ def test_what_was_synced_is_never_missing(count: int):
             )
 
 
-@counts(60, 2000)
+@counts(60, 1000)
 def test_a_part_is_a_part(count: int):
     """A bounded listing has only states of the full one, none twice, no more than asked, and counts honestly."""
 
@@ -179,7 +179,7 @@ def test_a_part_is_a_part(count: int):
             assert part.distinct <= part.tried <= part.possible
 
 
-@counts(40, 2000)
+@counts(40, 1000)
 def test_a_shrunk_state_is_minimal(count: int):
     """No choice can be left out, no earlier crash works, and the model still allows it."""
 
@@ -399,6 +399,14 @@ def test_both_names_of_a_file_show_the_same_bytes():
 
     assert build(linked.trace, 3, ()).tree == dict.fromkeys("ab", Entry("file", b"x", 0o400))
     assert build(linked.trace, 3, (Choice(1), Choice(3))).tree == {"a": Entry("file", b"x")}
+
+
+def test_a_file_made_without_a_name_is_found_once_it_has_one():
+    """What O_TMPFILE makes is nowhere; a link gives it its first name, with the bytes that arrived."""
+    nameless = Tracing()("create", 1, path="")("write", 1, path="", data=b"x")("sync", 1, path="")
+    nameless("link", 1, path="", to="f")
+
+    assert [state.tree for state in states(nameless.trace, "weak")] == [{}, {"f": Entry("file", b"x")}]
 
 
 def test_the_first_of_two_folders_synced_brings_a_rename_between_them():

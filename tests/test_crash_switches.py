@@ -167,7 +167,7 @@ def test_the_folder_sync_keeps_what_was_acknowledged():
         }
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(5000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [100, pytest.param(2000, marks=pytest.mark.proof)])
 def test_switches_change_what_is_promised_and_not_what_is_done(count: int):
     """Where everything arrives, the files are the same: names, bytes, acknowledgements (old modes stay in place)."""
 

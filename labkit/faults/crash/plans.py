@@ -5,7 +5,7 @@ A *deviation* is a free choice: what the model makes follow from it (the later b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from labkit.faults.crash.models import Keys, Rule
@@ -13,38 +13,36 @@ from labkit.faults.crash.trace import Choice
 
 Plan = tuple[int, tuple[Choice, ...]]
 """A crash point and the choices before it, by step."""
-Cuts = Callable[[Rule], Iterable[Choice]]
 
 
 def every(rules: Sequence[Rule]) -> Iterator[Plan]:
     """Yield every combination once, those with fewest deviations first."""
     for deviations in range(len(rules) + 1):
         found = False
-        for plan in with_deviations(rules, deviations, Rule.choices):
+        for plan in with_deviations(rules, deviations):
             found = True
             yield plan
         if not found:  # taking a deviation away leaves a combination, so that there are no larger ones either
             return
 
 
-def with_deviations(rules: Sequence[Rule], deviations: int, cuts: Cuts) -> Iterator[Plan]:
+def with_deviations(rules: Sequence[Rule], deviations: int) -> Iterator[Plan]:
     """Yield the combinations with so many deviations from "everything arrived", neighbours sharing their beginning."""
     if not deviations:
         yield 0, ()
-    yield from _Walk(rules, cuts).onward(0, deviations, frozenset(), ())
+    yield from _Walk(rules).onward(0, deviations, frozenset(), ())
 
 
 class _Walk:
     """Goes along the steps, deciding of each whether it arrives."""
 
-    def __init__(self, rules: Sequence[Rule], cuts: Cuts) -> None:
+    def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
-        self._cuts = cuts
         varying = accumulate(reversed(rules), lambda count, rule: count + bool(rule.ways), initial=0)
         self._varying_from = list(varying)[::-1]
 
     def onward(self, start: int, left: int, marked: Keys, choices: tuple[Choice, ...]) -> Iterator[Plan]:
-        """Yield what can follow these `choices` among the steps before `start`, with exactly `left` more deviations."""
+        """Yield what can follow the `choices` made before index `start`, with exactly `left` more deviations."""
         for index in range(start, len(self._rules)):
             rule = self._rules[index]
             if not rule.demands.isdisjoint(marked) or left > self._varying_from[index]:
@@ -60,7 +58,7 @@ class _Walk:
 
     def _deviate(self, index: int, left: int, marked: Keys, choices: tuple[Choice, ...]) -> Iterator[Plan]:
         rule = self._rules[index]
-        for choice in self._cuts(rule):
+        for choice in rule.choices():
             now = (*choices, choice)
             if left == 1 and (choice.kept or choice.filled):
                 yield index + 1, now
