@@ -376,6 +376,16 @@ def test_a_file_without_a_name_appears_whole_when_it_is_linked(record, root):
     ]
 
 
+def test_names_of_any_bytes_are_kept(record, root):
+    """A path may be given in bytes, and need be no UTF-8: the trace holds it, and leads to the same folder."""
+
+    def work():
+        os.mkdir(os.fsencode(root) + b"/\xff")
+        os.close(os.open(os.fsencode(root) + b"/\xff/\xfe \n", os.O_WRONLY | os.O_CREAT))
+
+    assert shown(record(work)) == [("mkdir", "\udcff"), ("create", "\udcff/\udcfe \n")]
+
+
 # Syncs and modes
 
 

@@ -34,6 +34,16 @@ def shown(trace: Trace) -> list[tuple[object, ...]]:
     return [(step.op, step.value if step.op == "acknowledge" else step.path) for step in trace.steps]
 
 
+def refusal(work: object) -> str:
+    with pytest.raises(RecordError) as caught:
+        work()  # type: ignore[operator]
+    told = str(caught.value)
+    assert "; " in told
+    assert "Traceback" not in told
+    assert "\n" not in told
+    return told
+
+
 # What is recorded
 
 
@@ -194,6 +204,13 @@ NOT_SEEN = {
         import ctypes
         ctypes.CDLL(None).creat(b"a", 0o600)
     """,
+    "c-writer g": """
+        import _io, os
+        os.close(os.open(__file__, os.O_RDONLY))
+        with _io.open("gone", "w") as file:
+            file.write("right after a read that is followed")
+        os.unlink("gone")
+    """,
     "c-writer f": """
         import os
         os.mkfifo("a")
@@ -225,6 +242,17 @@ NOT_SEEN = {
         open("a", "a").write("mine")
         end.set()
         flusher.join()
+    """,
+    "threads d": """
+        import _thread, time
+        ended = []
+        def write():
+            open("a", "a").write("by a thread that the module threading does not know")
+            ended.append(True)
+        _thread.start_new_thread(write, ())
+        open("a", "a").write("mine")
+        while not ended:
+            time.sleep(0.001)
     """,
     "threads c": """
         import threading
@@ -337,6 +365,54 @@ def test_a_child_process_writes_no_steps(tmp_path, root):
     assert ("c-writer", "by the child") in {(unseen.what, unseen.where) for unseen in trace.unseen}
 
 
+def test_what_a_child_made_is_taken_over_when_the_code_works_on_it(tmp_path, root):
+    """A folder that came unseen gets its steps before what is done in it, so that the states can be computed."""
+    source = """
+        import os, subprocess
+        subprocess.run(["mkdir", "-p", "d/e"])
+        open("d/e/a", "w").write("x")
+        os.mkdir("d/f")
+        subprocess.run(["touch", "b"])
+        os.rename("b", "d/f/c")
+    """
+    trace = record(program(tmp_path, source), root)
+
+    assert shown(trace)[:4] == [("mkdir", "d"), ("mkdir", "d/e"), ("create", "d/e/a"), ("write", "d/e/a")]
+    assert {unseen.what for unseen in trace.unseen} == {"child", "c-writer"}
+
+
+def test_steps_that_do_not_fit_together_are_refused(tmp_path, root):
+    """A child moved a folder that the steps go on to use: no state can be computed, and that is said."""
+    source = """
+        import os, subprocess
+        os.mkdir("d")
+        subprocess.run(["mv", "d", "e"])
+        open("e/a", "w").write("x")
+    """
+
+    assert "not all of its changes are seen" in refusal(lambda: record(program(tmp_path, source), root))
+
+
+def test_a_trace_that_grows_without_end_is_given_up(tmp_path, root):
+    """Code that writes and writes fills no disk with its recording."""
+    source = """
+        from labkit.faults.crash import observing
+        import gc
+        spool = next(found for found in gc.get_objects() if isinstance(found, observing.Spool))
+        spool._left = 10_000
+        with open("a", "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1000))
+    """
+
+    assert "more than 256 MiB to record; " in refusal(lambda: record(program(tmp_path, source), root))
+
+
+def test_code_that_had_no_time_to_begin_is_refused(tmp_path, root):
+    """An empty trace would look as if nothing had been done."""
+    assert "did not begin" in refusal(lambda: record(program(tmp_path, "pass"), root, seconds=0.001))
+
+
 def test_the_threads_of_the_durable_log_have_one_order(tmp_path, root):
     """Its writer works in a thread of its own, its maintenance in others: all of them wait for each other."""
     source = """
@@ -380,16 +456,6 @@ def test_code_that_never_ends_is_ended_with_all_that_it_started(tmp_path, root):
 
 
 # What is refused
-
-
-def refusal(work: object) -> str:
-    with pytest.raises(RecordError) as caught:
-        work()  # type: ignore[operator]
-    told = str(caught.value)
-    assert "; " in told
-    assert "Traceback" not in told
-    assert "\n" not in told
-    return told
 
 
 def test_what_is_not_there_is_refused_before_anything_runs(tmp_path, root):

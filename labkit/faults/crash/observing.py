@@ -27,6 +27,8 @@ except ImportError:  # Windows
 
 Key = tuple[int, int]
 Succeeded = Callable[[Any], object]
+MOST_BYTES = 256 << 20
+"""A trace is held in memory: one that is longer is given up."""
 _SYNCED_WRITES = getattr(os, "O_DSYNC", 0) | getattr(os, "O_SYNC", 0)
 _UNNAMED = getattr(os, "O_TMPFILE", 0)
 
@@ -45,9 +47,11 @@ _pread = real("pread") if hasattr(os, "pread") else None
 class Spool:
     """Where the lines of the trace go at once: whatever ends this process, they are there."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, full: Callable[[], object] = lambda: None) -> None:
+        """`full` is called when there is too much to write down; it does not come back."""
         self._file = _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._write, self._one_at_a_time = real("write"), threading.Lock()
+        self._left, self._full = MOST_BYTES, full
+        self._write, self._one_at_a_time = real("write"), threading.RLock()
         self._steps = 0
         self._threads: dict[threading.Thread, int] = {}
         self._unseen: set[Unseen] = set()
@@ -76,7 +80,15 @@ class Spool:
         """Write nothing any more: this is a copy of the process."""
         self._put = lambda line: None  # type: ignore[method-assign]  # noqa: ARG005
 
+    def room_for(self, size: int) -> None:
+        """Give up where so many bytes more are too many."""
+        if size > self._left:
+            self.stop()
+            self._full()
+
     def _put(self, line: bytes) -> None:
+        self.room_for(len(line))
+        self._left -= len(line)
         while line:
             line = line[self._write(self._file, line) :]
 
@@ -161,6 +173,7 @@ class Observer:
         self._names.new(_key(_lstat(self.root)), ".", folder=True)
         for path in self._everything(self.root):
             status = _lstat(path)
+            self.spool.room_for(status.st_size)
             entry, known = _entry(path, status), self._names.number(_key(status))
             if entry is None:
                 self.spool.unseen("c-writer", self._name(path))
@@ -252,11 +265,17 @@ class Observer:
         if known is not None:
             return known
         self.spool.unseen("c-writer", self._name(place))
-        self._appeared(place)
+        self._folder_of(place)
+        if self._names.number(_key(_lstat(place))) is None:
+            self._appeared(place)
         return self._at_path(place)
 
+    def _folder_of(self, place: str) -> None:
+        """Learn the folder in which something stands, or is about to, if that came unseen."""
+        self._at_path(place.rpartition("/")[0])
+
     def _appeared(self, place: str) -> None:
-        """Write steps for something that came below the root whole, from somewhere else."""
+        """Write steps for something new below the root, whole as it is."""
         status = _lstat(place)
         path, entry = self._name(place), _entry(place, status)
         if entry is None:
@@ -294,6 +313,8 @@ class Observer:
             return lambda descriptor: self._opened_outside(place, descriptor)
         if unnamed:
             return lambda descriptor: self._made(descriptor, "")
+        if before is None:
+            self._folder_of(place)
         return lambda descriptor: self._opened(place, flags, before, descriptor)
 
     def _opened_outside(self, place: str, descriptor: int) -> None:
@@ -414,8 +435,7 @@ class Observer:
 
     def _mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> Succeeded:
         del mode
-        place = self.place(path, dir_fd)
-        return self._appears(place) if self._is_below(place) else self._outside(place)
+        return self._appears(self.place(path, dir_fd))
 
     def _symlink(
         self,
@@ -426,10 +446,12 @@ class Observer:
         dir_fd: int | None = None,
     ) -> Succeeded:
         del src, target_is_directory
-        place = self.place(dst, dir_fd)
-        return self._appears(place) if self._is_below(place) else self._outside(place)
+        return self._appears(self.place(dst, dir_fd))
 
     def _appears(self, place: str) -> Succeeded:
+        if not self._is_below(place):
+            return self._outside(place)
+        self._folder_of(place)
         return lambda _result: self._appeared(place)
 
     def _link(
@@ -443,7 +465,10 @@ class Observer:
     ) -> Succeeded:
         del src, src_dir_fd, follow_symlinks
         place = self.place(dst, dst_dir_fd)
-        return (lambda _result: self._linked(place)) if self._is_below(place) else self._outside(place)
+        if not self._is_below(place):
+            return self._outside(place)
+        self._folder_of(place)
+        return lambda _result: self._linked(place)
 
     def _linked(self, place: str) -> None:
         number, to = self._names.number(_key(_lstat(place))), self._name(place)
@@ -460,6 +485,7 @@ class Observer:
         if not self._is_below(place) or not self._is_below(to):
             return self._moved_over_the_border(place, to)
         number = self._at_path(place)
+        self._folder_of(to)
         replaced = self._at_path(to) if os.path.lexists(to) else None
 
         def note(_result: Any) -> None:

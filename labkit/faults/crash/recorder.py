@@ -84,6 +84,10 @@ def _file(path: Path, what: str) -> Path:
 
 
 def _folder(root: Path) -> Path:
+    if os.name != "posix":
+        raise RecordError(
+            "recorder: runs on Linux and macOS only; the traces it makes can be explored anywhere"
+        )
     if not root.is_dir():
         raise RecordError(f"{root}: {'no folder' if root.exists() else 'not there'}; make the folder first")
     return root.resolve()
@@ -94,13 +98,22 @@ def _record(order: dict[str, Any], root: Path, seconds: float, shown: str) -> Tr
         spool, failure = Path(name) / "trace.jsonl", Path(name) / "failure.json"
         order |= {"root": str(root), "spool": str(spool), "failure": str(failure)}
         code, last_line = _run(order, seconds, Path(name))
-        if code is not None and (code or failure.exists() or not spool.exists()):
-            raise _ended_badly(failure, code, shown, last_line)
+        if failure.exists() or code:
+            raise _ended_badly(failure, code or 0, shown, last_line)
+        if not spool.exists():
+            raise RecordError(f"{shown}: did not begin within {seconds} s; give it more time")
         with spool.open("rb") as lines:
             trace = parse(lines, shown, whole=False)
+    try:
+        differs = differences(trace, root)
+    except ValueError:  # something that is not seen moved the files between two steps
+        why = ", ".join(sorted({unseen.what for unseen in trace.unseen})) or "c-writer"
+        raise RecordError(
+            f"{shown}: not all of its changes are seen ({why}); no state can be computed"
+        ) from None
     if code is None:
         return _with(trace, [Unseen("unfinished", shown)])
-    return _with(trace, [Unseen("c-writer", path) for path in differences(trace, root)])
+    return _with(trace, [Unseen("c-writer", path) for path in differs])
 
 
 def _with(trace: Trace, unseen: list[Unseen]) -> Trace:
@@ -125,15 +138,12 @@ def _run(order: dict[str, Any], seconds: float, scratch: Path) -> tuple[int | No
 
 
 def _ended_badly(failure: Path, code: int, shown: str, last_line: str) -> RecordError:
-    where, what, error = shown, f"ended with the exit code {code}", ""
     if failure.exists():
         told = json.loads(failure.read_bytes())
-        where, what, error = told["where"], told["what"], told["error"]
-    elif code < 0:
-        what = f"ended by signal {-code}"
-    elif last_line:
-        what += f" ({last_line})"
-    return RecordError(f"{where}: {what}; run it without the recorder to see why", error)
+        return RecordError(f"{told['where']}: {told['what']}", told["error"])
+    what = f"ended by signal {-code}" if code < 0 else f"ended with the exit code {code}"
+    why = f" ({last_line})" if last_line and code > 0 else ""
+    return RecordError(f"{shown}: {what}{why}; run it without the recorder to see why")
 
 
 _ODD = Entry("file", mode=-1)

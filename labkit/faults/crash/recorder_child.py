@@ -31,9 +31,11 @@ from collections.abc import Callable  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-from labkit.faults.crash.observing import Observer, Spool, real  # noqa: E402
+from labkit.faults.crash.observing import MOST_BYTES, Observer, Spool, real  # noqa: E402
 from labkit.faults.crash.trace_file import HEADER  # noqa: E402
 from labkit.faults.crash.watching import Bypass, OneOrder  # noqa: E402
+
+ALONE = "run it without the recorder to see why"
 
 
 class NoWorkError(Exception):
@@ -68,7 +70,7 @@ def main() -> None:
     """Carry out the order that the first argument is."""
     order = json.loads(sys.argv[1])
     tempfile.gettempdir()  # which tries folders out by writing: not the doing of the code under test
-    spool = Spool(order["spool"])
+    spool = Spool(order["spool"], full=lambda: _give_up(order))
     spool.line(HEADER)
     os.chdir(order["root"])
     try:
@@ -81,11 +83,11 @@ def main() -> None:
         work()
     except SystemExit as end:
         if end.code not in (None, 0):
-            _leave(order, f"ended with the exit code {end.code if isinstance(end.code, int) else 1}")
+            _leave(order, f"ended with the exit code {end.code if isinstance(end.code, int) else 1}; {ALONE}")
     except NoWorkError:
-        _leave(order, "has no function work(folder, events, acknowledge)")
+        _leave(order, "has no function work(folder, events, acknowledge); write one (docs/crash-lab.md)")
     except BaseException as error:  # noqa: BLE001 - whatever ended the code, it is told in one line
-        _leave(order, f"ended with {type(error).__name__}", error)
+        _leave(order, f"ended with {type(error).__name__}; {ALONE}", error)
 
 
 def _scenario(order: dict[str, Any], spool: Spool) -> Callable[[], object]:
@@ -108,6 +110,7 @@ def _scenario(order: dict[str, Any], spool: Spool) -> Callable[[], object]:
 def _program(order: dict[str, Any], said: Lines) -> Callable[[], object]:
     """Return what is to be recorded: a program as `python FILE` would run it, or a function of the kit."""
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(said), encoding="utf-8", line_buffering=True)
+    sys.__stdout__ = sys.stdout  # type: ignore[misc]
     if "call" in order:
         module, _, function = order["call"].partition(":")
         sys.argv = ["statelab", *order["arguments"]]
@@ -124,6 +127,11 @@ def _watch(root: str, spool: Spool, said: Lines | None) -> None:
     observer.turn = OneOrder(spool).turn
     Bypass(observer).arm()
     file_layer.arm([], root, observe=observer)
+
+
+def _give_up(order: dict[str, Any]) -> None:
+    _leave(order, f"more than {MOST_BYTES >> 20} MiB to record; let it do less, or name a smaller folder")
+    os._exit(1)
 
 
 def _leave(order: dict[str, Any], what: str, error: BaseException | None = None) -> None:

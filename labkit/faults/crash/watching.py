@@ -131,7 +131,7 @@ class Bypass:
                 self._by_another_way(place)
 
     def _opened(self, path: Any, _mode: str | None, flags: int) -> None:
-        if isinstance(path, int) or not flags & _WRITES or self._through_the_layer(("open",)):
+        if isinstance(path, int) or self._through_the_layer(("open",)) or not flags & _WRITES:
             return
         place = self._observer.place(path, follow=True)
         if not os.path.exists(place) or os.path.isfile(place):  # no device, no pipe
@@ -194,12 +194,12 @@ class OneOrder:
         return waited
 
     def _busy(self, me: int) -> list[int]:
-        if threading.active_count() == 1:
-            return []
+        frames = sys._current_frames()  # noqa: SLF001 - the documented way to see other threads
+        del frames[me]  # holding itself, it would keep alive what the code is done with, open files among it
         return [
             thread
-            for thread, frame in sys._current_frames().items()  # noqa: SLF001 - the documented way to see other threads
-            if thread != me and frozenset((me, thread)) not in self._apart and not _at_rest(frame)
+            for thread, frame in frames.items()
+            if frozenset((me, thread)) not in self._apart and not _at_rest(frame)
         ]
 
 
