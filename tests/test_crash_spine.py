@@ -115,7 +115,7 @@ def test_what_nothing_stands_in_for_is_loud(tmp_path: Path) -> None:
 
 ALL = 1_000_000
 STORES = ("spine", "spine-resumed", "spine-closed")
-LAST_SYNC = 60
+LAST_SYNC = 50
 """A round has fewer syncs than this."""
 
 
@@ -214,7 +214,7 @@ def test_what_a_killed_run_left_unsynced_is_not_built_on(number: int) -> None:
 @pytest.mark.parametrize("number", range(1, LAST_SYNC))
 def test_a_round_killed_before_any_sync_is_not_built_on(number: int) -> None:
     """The same for every sync of a round."""
-    keeps_all(TWICE, "weak", 300, events=number)
+    keeps_all(TWICE, "weak", 200, events=number)
 
 
 # --- The runner with a mistake ---
