@@ -48,7 +48,7 @@ DOORS = {
     "clean": Door("labkit.notebook_strip:main", "Strip from notebooks what running them left behind."),
 }
 FOR_INSTRUCTORS = ("bundle", "grade", "report", "gate")
-"""Need the reference: in a kit that was handed out to students they refuse, and say why."""
+"""Need the answers, or the stores known to be wrong: in a kit handed out without these they refuse, and say why."""
 
 
 class Doors(click.Group):
@@ -79,17 +79,18 @@ class Doors(click.Group):
 
 def _open() -> dict[str, Door]:
     """Give the doors that lead somewhere in this kit. As in `labkit.workspace`, which a mere list need not load."""
-    left_out = (Path(__file__).resolve().parent.parent / "solution" / "LEFT-OUT.md").is_file()
-    return {name: door for name, door in DOORS.items() if not (name in FOR_INSTRUCTORS and left_out)}
+    root = Path(__file__).resolve().parent.parent
+    whole = (root / "grader/suites/mutants").is_dir() and not (root / "solution/LEFT-OUT.md").exists()
+    return {name: door for name, door in DOORS.items() if whole or name not in FOR_INSTRUCTORS}
 
 
 def _refusing(name: str) -> click.Command:
-    """Give a command in place of one that cannot work without the reference."""
+    """Give a command in place of one that cannot work in a kit for students."""
 
     @click.command(name, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
     def refuse() -> None:
         raise click.ClickException(
-            f"{name}: 要用参考实现，而老师发的这份套件没有带 (needs the reference, which your instructor's bundle "
+            f"{name}: 要用到参考实现，而老师发的这份套件没有带 (needs what your instructor's bundle "
             "leaves out); 检查自己的代码用 statelab verify (check your own work with statelab verify)"
         )
 

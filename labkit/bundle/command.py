@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from labkit import words, workspace
-from labkit.bundle.contents import FILES, FOLDERS, FRAME, contents
+from labkit.bundle.contents import FILES, FOLDERS, FRAME, KEPT_BACK, contents
 from labkit.bundle.leaks import answers, leaks
 from labkit.generate import GenerateError
 
@@ -100,7 +100,8 @@ def uncommitted(root: Path) -> list[str]:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [os.fsdecode(entry[3:]) for entry in done.stdout.split(b"\0") if len(entry) > 3]
+    changed = [os.fsdecode(entry[3:]) for entry in done.stdout.split(b"\0") if len(entry) > 3]
+    return [name for name in changed if not name.startswith(KEPT_BACK)]
 
 
 def _search(root: Path, files: dict[str, bytes]) -> None:

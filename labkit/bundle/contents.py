@@ -14,7 +14,6 @@ from pathlib import Path
 
 from labkit import generate, notebook_strip
 from labkit.lab_folder import EXERCISE
-from labkit.workspace import LEFT_OUT
 
 FRAME = "assets/student-bundle"
 """What only a bundle has: its first pages, the learner's own AGENTS.md, the stand-in for the reference's reader."""
@@ -128,6 +127,3 @@ def _stripped(name: str, raw: bytes) -> bytes:
     if not name.endswith(".ipynb"):
         return raw
     return notebook_strip.dumps(notebook_strip.strip(json.loads(raw)))
-
-
-__all__ = ["FRAME", "LEFT_OUT", "contents", "stand_in_text"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def judge(
     raw: bytes, path: Path, decode: Callable[[bytes], Any], scan: Callable[..., Any], corrupt: type[Exception]
 ) -> Any:
-    """Return what the inspector says about a log, in the lesson's own words. Raises: ``corrupt``."""
+    """Return what the inspector says about a log, as a value or an error of the lesson's. Raises: ``corrupt``."""
     # The inspector imports the lesson's lines, and the lesson imports this.
     from solution.durable_log.inspection import inspect  # noqa: PLC0415
     from solution.durable_log.log_source import Source  # noqa: PLC0415

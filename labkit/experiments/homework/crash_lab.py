@@ -9,6 +9,7 @@ from IPython.display import Code
 
 from labkit import workspace
 from labkit.experiments.homework.tables import Cell, Table
+from labkit.experiments.left_out import need_reference
 from labkit.faults.crash.counterexample import Counterexample
 from labkit.faults.crash.explorer import Exploration, code_of, explore, record
 from labkit.faults.crash.switches import Switches
@@ -20,6 +21,8 @@ SWITCHED_OFF = {
     "no-folder-sync": replace(_ALL, folder_sync=False),
 }
 _OWN = workspace.kit_root() / "assets" / "crash-lab" / "my_store.py"
+
+OF_THE_REFERENCE = ("lesson", "spine", "spine-resumed", "spine-closed", "spine-twice")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,6 +40,8 @@ class Crashes(Table):
 
 def crashes(store: str | Path, *models: str, events: int = 3, limit: int | None = None) -> Crashes:
     """Record a store, or the scenario in a file of the learner's own, once; explore that under some models, a row each."""
+    if store in OF_THE_REFERENCE:
+        need_reference()
     trace = record(code_of(store)[1], events)
     return _told({model: explore(store, model, events=events, limit=limit, trace=trace) for model in models})
 

@@ -150,6 +150,7 @@ class Stepped:
 
 async def step_through_a_round() -> Stepped:
     """Hold a running round after each replacement of its state, and look at the files from outside (C04-08)."""
+    need_reference()
     lab = await asyncio.to_thread(prepared.copy_of, "ready", fresh_folder("stepping"))
     return await asyncio.to_thread(_step, Garden(lab, []))
 

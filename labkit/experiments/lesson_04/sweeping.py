@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labkit.experiments.left_out import need_reference
 from labkit.experiments.lesson_04 import prepared
 from labkit.experiments.lesson_04.garden import LAB, Garden, environment
 from labkit.faults.round_sweep import MARK_CHANGES, Point, RoundRunner, fresh_copy, points, starts
@@ -81,6 +82,7 @@ class Swept:
 
 async def kill_everywhere(*, every: bool = False) -> Swept:
     """Kill a round of a quick lab at each operation that gives content or a name; or at ``every`` one that changes the disk (C04-17)."""
+    need_reference()
     template = await asyncio.to_thread(prepared.template, "ready", "solution", quick=True)
     return Swept(tuple(await asyncio.to_thread(_sweep, template, every=every)))
 
