@@ -206,10 +206,14 @@ NOT_SEEN = {
     """,
     "c-writer g": """
         import _io, os
-        os.close(os.open(__file__, os.O_RDONLY))
-        with _io.open("gone", "w") as file:
-            file.write("right after a read that is followed")
-        os.unlink("gone")
+        open("a", "w").write("same")
+        os.close(os.open("a", os.O_RDONLY))
+        with _io.open("a", "r+") as file:
+            file.write("not the")
+            file.flush()
+            file.seek(0)
+            file.write("same")
+            file.truncate()
     """,
     "c-writer f": """
         import os
