@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from labkit.faults import file_layer
-from labkit.faults.crash.observing import Observer, Spool
+from labkit.faults.crash.observing import Observer
 from labkit.faults.crash.recorder import differences
+from labkit.faults.crash.spool import Spool
 from labkit.faults.crash.trace import Step, Trace
 from labkit.faults.crash.trace_file import HEADER, parse
 
@@ -494,6 +495,22 @@ def test_pipes_are_no_files(record, root):
     assert record(lambda: os.write(write, b"x")).steps == ()
     os.close(read)
     os.close(write)
+
+
+def test_a_pipe_that_comes_and_goes_is_told_and_no_step(record, root):
+    """Nothing can be said of it in a step, and the code under test does not notice."""
+
+    def work():
+        os.mkfifo(root / "fifo")
+        os.rename(root / "fifo", root / "other")
+        os.unlink(root / "other")
+
+    trace = record(work)
+    assert trace.steps == ()
+    assert {(unseen.what, unseen.where) for unseen in trace.unseen} == {
+        ("c-writer", "fifo"),
+        ("c-writer", "other"),
+    }
 
 
 # The libraries that stores are made of

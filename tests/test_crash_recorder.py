@@ -400,9 +400,9 @@ def test_steps_that_do_not_fit_together_are_refused(tmp_path, root):
 def test_a_trace_that_grows_without_end_is_given_up(tmp_path, root):
     """Code that writes and writes fills no disk with its recording."""
     source = """
-        from labkit.faults.crash import observing
         import gc
-        spool = next(found for found in gc.get_objects() if isinstance(found, observing.Spool))
+        from labkit.faults.crash.spool import Spool
+        spool = next(found for found in gc.get_objects() if isinstance(found, Spool))
         spool._left = 10_000
         with open("a", "wb", buffering=0) as file:
             while True:

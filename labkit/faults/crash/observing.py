@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from labkit.faults.crash.trace import Entry, Op, Start, Step, Unseen
-from labkit.faults.crash.trace_file import line_of
+from labkit.faults.crash.names import Key, Names
+from labkit.faults.crash.spool import Spool, real
+from labkit.faults.crash.trace import Entry, Op, Start
 
 fcntl: ModuleType | None
 try:
@@ -25,127 +26,14 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-Key = tuple[int, int]
 Succeeded = Callable[[Any], object]
-MOST_BYTES = 256 << 20
-"""A trace is held in memory: one that is longer is given up."""
 _SYNCED_WRITES = getattr(os, "O_DSYNC", 0) | getattr(os, "O_SYNC", 0)
 _UNNAMED = getattr(os, "O_TMPFILE", 0)
-
-
-def real(name: str) -> Callable[..., Any]:
-    """Return a function of `os` as it is underneath the file layer."""
-    function = getattr(os, name)
-    return getattr(function, "real", function)  # type: ignore[no-any-return]
 
 
 _open, _close, _read = real("open"), real("close"), real("read")
 _fstat, _lstat, _scandir = real("fstat"), real("lstat"), real("scandir")
 _pread = real("pread") if hasattr(os, "pread") else None
-
-
-class Spool:
-    """Where the lines of the trace go at once: whatever ends this process, they are there."""
-
-    def __init__(self, path: str, full: Callable[[], object] = lambda: None) -> None:
-        """`full` is called when there is too much to write down; it does not come back."""
-        self._file = _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._left, self._full = MOST_BYTES, full
-        self._write, self._one_at_a_time = real("write"), threading.RLock()
-        self._steps = 0
-        self._threads: dict[threading.Thread, int] = {}
-        self._unseen: set[Unseen] = set()
-
-    def line(self, value: dict[str, Any] | Start) -> None:
-        """Write one line."""
-        self._put(line_of(value))
-
-    def step(self, op: Op, **fields: Any) -> None:
-        """Write the next step, made by the calling thread."""
-        with self._one_at_a_time:
-            thread = self._threads.setdefault(threading.current_thread(), len(self._threads) + 1)
-            line = line_of(Step(self._steps + 1, op, thread=thread, **fields))
-            self._steps += 1
-            self._put(line)
-
-    def unseen(self, what: str, where: str) -> None:
-        """Say, once, that something cannot be followed."""
-        unseen = Unseen(what, where)
-        with self._one_at_a_time:
-            if unseen not in self._unseen:
-                self._unseen.add(unseen)
-                self._put(line_of(unseen))
-
-    def stop(self) -> None:
-        """Write nothing any more: this is a copy of the process."""
-        self._put = lambda line: None  # type: ignore[method-assign]  # noqa: ARG005
-
-    def room_for(self, size: int) -> None:
-        """Give up where so many bytes more are too many."""
-        if size > self._left:
-            self.stop()
-            self._full()
-
-    def _put(self, line: bytes) -> None:
-        self.room_for(len(line))
-        self._left -= len(line)
-        while line:
-            line = line[self._write(self._file, line) :]
-
-
-class Names:
-    """Which number a file has, and which names lead to it."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Key, int] = {}
-        self._at: dict[str, int] = {}
-        self._latest: dict[int, str] = {}
-        self._folders: set[int] = set()
-
-    def new(self, key: Key, path: str = "", *, folder: bool = False) -> int:
-        """Give a number to a file or folder that was not there before, whatever had its inode."""
-        self._numbers[key] = number = len(self._latest)
-        self._folders |= {number} if folder else set()
-        self.named(number, path)
-        return number
-
-    def is_folder(self, number: int) -> bool:
-        """Say whether this is a folder."""
-        return number in self._folders
-
-    def number(self, key: Key) -> int | None:
-        """Return the number of a file that was met before."""
-        return self._numbers.get(key)
-
-    def named(self, number: int, path: str) -> None:
-        """Learn a name; it is the latest that is known."""
-        self._latest[number] = path
-        if path:
-            self._at[path] = number
-
-    def latest(self, number: int) -> str:
-        """Return the latest name that is known; "" for a file that never had one."""
-        return self._latest[number]
-
-    def gone(self, path: str) -> int:
-        """Forget a name, and return whose it was; the file may have others. -1 for a name that is unknown."""
-        number = self._at.pop(path, -1)
-        if number >= 0 and self._latest[number] == path:
-            self._latest[number] = next((other for other, of in self._at.items() if of == number), path)
-        return number
-
-    def moved(self, path: str, to: str) -> None:
-        """Learn that a name became another, and all names below it with it."""
-        self.gone(to)
-        for old in [name for name in self._at if name == path or name.startswith(path + "/")]:
-            number, new = self._at.pop(old), to + old[len(path) :]
-            self.named(number, new)
-
-    def below(self, path: str) -> list[str]:
-        """List a name and all names below it, the deepest first."""
-        return sorted(
-            (name for name in self._at if name == path or name.startswith(path + "/")), reverse=True
-        )
 
 
 class Observer:
@@ -268,7 +156,10 @@ class Observer:
         self._folder_of(place)
         if self._names.number(_key(_lstat(place))) is None:
             self._appeared(place)
-        return self._at_path(place)
+        learnt = self._names.number(_key(_lstat(place)))
+        if learnt is None:
+            raise ValueError(f"{place}: a pipe, a device, a socket: no step can speak of it")
+        return learnt
 
     def _folder_of(self, place: str) -> None:
         """Learn the folder in which something stands, or is about to, if that came unseen."""

@@ -31,7 +31,8 @@ from collections.abc import Callable  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-from labkit.faults.crash.observing import MOST_BYTES, Observer, Spool, real  # noqa: E402
+from labkit.faults.crash.observing import Observer  # noqa: E402
+from labkit.faults.crash.spool import MOST_BYTES, Spool, real  # noqa: E402
 from labkit.faults.crash.trace_file import HEADER  # noqa: E402
 from labkit.faults.crash.watching import Bypass, OneOrder  # noqa: E402
 

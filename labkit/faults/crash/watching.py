@@ -19,7 +19,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from labkit.faults.crash.observing import Observer, Spool, flags_of
+from labkit.faults.crash.observing import Observer, flags_of
+from labkit.faults.crash.spool import Spool
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _PATIENCE_SECONDS = 0.5
