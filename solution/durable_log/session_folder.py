@@ -80,8 +80,6 @@ def open_session_folder(
             with contextlib.suppress(OSError):
                 path.rmdir()
         raise
-    if create and not made:
-        sync_folder(path.parent)  # who made it may have been killed before its name was durable
     return SessionFolder(path, session)
 
 
@@ -133,16 +131,30 @@ def _is_bare_repository(folder: Path) -> bool:
 
 
 def _make_private(folder: Path) -> bool:
-    """Make the folder and its missing parents, each mode 0700 and durable. Returns whether the folder itself was made."""
+    """Make the folder and its missing parents, each mode 0700 and durable. Returns whether the folder itself was made.
+
+    Whoever made the deepest one that is there may have been killed before its name was durable; what is above it was made
+    durable before it was made.
+    """
     if os.path.lexists(folder):
+        _sync_name(folder)
         return False
     _make_private(folder.parent)
+    made = True
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:  # another process was faster; what it made is checked like any other
-        return False
+        made = False
     sync_folder(folder.parent)
-    return True
+    return made
+
+
+def _sync_name(folder: Path) -> None:
+    """Make the name of a folder that is there durable, unless it is none of ours: a mount, or in a folder closed to us."""
+    above = folder.parent
+    with contextlib.suppress(PermissionError):
+        if folder.lstat().st_dev == above.lstat().st_dev:
+            sync_folder(above)
 
 
 def _refuse_unsafe_root(root: Path) -> None:

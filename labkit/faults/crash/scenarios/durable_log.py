@@ -35,7 +35,7 @@ def work(folder: Path, events: int, acknowledge: Callable[[int], object], level:
         acknowledge(number)
 
     async def append_all() -> None:
-        async with await _open(folder, level) as log:
+        async with await open_log(folder, level) as log:
             for first in range(1, events + 1, size):
                 await asyncio.gather(
                     *(append(log, number) for number in range(first, min(first + size, events + 1)))
@@ -51,7 +51,7 @@ def recover(folder: Path, level: Durability) -> dict[str, Any]:
         report: dict[str, Any] = {"read": None, "error": None, "after": None}
         try:
             report["read"] = await _read(folder, level)
-            async with await _open(folder, level) as log:
+            async with await open_log(folder, level) as log:
                 await log.append("event", {"n": AFTER_CRASH})
             report["after"] = await _read(folder, level)
         except Exception as error:  # noqa: BLE001 - which one it is, is the answer
@@ -62,9 +62,10 @@ def recover(folder: Path, level: Durability) -> dict[str, Any]:
 
 
 async def _read(folder: Path, level: Durability) -> list[Any]:
-    async with await _open(folder, level) as log:
+    async with await open_log(folder, level) as log:
         return [event.data["n"] for event in await log.read()]
 
 
-async def _open(folder: Path, level: Durability) -> DurableLog:
+async def open_log(folder: Path, level: Durability) -> DurableLog:
+    """Open the session below `folder`, which is its root."""
     return await DurableLog.open(SESSION, root=folder, durability=level, limits=_TWO_SEGMENTS)

@@ -25,7 +25,8 @@ class OneThread(ThreadPoolExecutor):
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """Run `work` to its end on a new event loop whose worker threads are this one. What it left unfinished is dropped."""
-    loop = asyncio.new_event_loop()  # no Runner: it starts a thread to shut the pool down, and there is nothing in it
+    # No Runner: it starts a thread to shut the pool down, and there is nothing in it.
+    loop = asyncio.new_event_loop()
     loop.set_default_executor(OneThread())
     try:
         return loop.run_until_complete(work)
