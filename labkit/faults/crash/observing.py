@@ -163,7 +163,8 @@ class Observer:
 
     def _folder_of(self, place: str) -> None:
         """Learn the folder in which something stands, or is about to, if that came unseen."""
-        self._at_path(place.rpartition("/")[0])
+        if self._name(place) != ".":  # the root is there: to make it is refused
+            self._at_path(place.rpartition("/")[0])
 
     def _appeared(self, place: str) -> None:
         """Write steps for something new below the root, whole as it is."""
