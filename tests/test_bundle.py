@@ -19,11 +19,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from labkit import cli, generate
+from labkit import cli, generate, words, workspace
 from labkit.bundle import command, stand_in
 from labkit.bundle.contents import FRAME, contents, stand_in_text
 from labkit.bundle.leaks import SHOWN, answers, leaks
 from labkit.experiments import left_out
+from labkit.views import CheckView
+from labkit.widgets.check import Check
 from solution.lesson_22.event_line import decode_line
 from solution.lesson_22.session_store import CorruptLogError, LogScan, scan
 
@@ -181,7 +183,9 @@ def test_a_quoted_answer_is_found_too():
 @pytest.mark.parametrize("what", [ANSWER, str(ROOT / "starter")])
 def test_nothing_is_written_when_something_would_leak(what, monkeypatch, tmp_path):
     """With one line of an answer in a file, or a path of this machine, the command names the file and writes nothing."""
-    monkeypatch.setattr(command, "contents", lambda root: contents(root) | {"docs/notes.md": what.encode()})
+    monkeypatch.setattr(
+        command, "contents", lambda root, known: contents(root, known) | {"docs/notes.md": what.encode()}
+    )
     done = CliRunner().invoke(cli.main, ["bundle", str(tmp_path / "a.zip")])
 
     assert done.exit_code == 1
@@ -192,17 +196,28 @@ def test_nothing_is_written_when_something_would_leak(what, monkeypatch, tmp_pat
 # --- The zip ---
 
 
-def test_the_same_kit_gives_the_same_bytes(made, tmp_path):
-    """Two runs differ in no byte; every member is a plain file with its mode, in one folder, without a time."""
-    again = tmp_path / "again.zip"
-    CliRunner().invoke(cli.main, ["bundle", str(again)])
+def test_the_same_kit_gives_the_same_bytes(monkeypatch, tmp_path):
+    """Two runs differ in no byte, in whatever order a disk lists its folders."""
+    files = contents(ROOT)
+    for name, order in {"a.zip": list(files), "b.zip": list(reversed(files))}.items():
+        monkeypatch.setattr(
+            command, "contents", lambda *_, names=order: {name: files[name] for name in names}
+        )
+        done = CliRunner().invoke(cli.main, ["bundle", str(tmp_path / name)])
+        assert done.exit_code == 0
+
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_every_member_is_a_plain_file(made):
+    """One folder of plain files with their mode, without links and without times; no path is told of where it was made."""
     with zipfile.ZipFile(made) as archive:
         infos = archive.infolist()
 
-    assert again.read_bytes() == made.read_bytes()
     assert {oct(info.external_attr >> 16) for info in infos} == {oct(stat.S_IFREG | 0o644)}
     assert {info.date_time for info in infos} == {(1980, 1, 1, 0, 0, 0)}
     assert {info.filename.split("/")[0] for info in infos} == {"state-lab"}
+    assert not [name for name, raw in members(made).items() if str(ROOT).encode() in raw]
 
 
 def test_a_file_that_is_there_stays(tmp_path):
@@ -241,21 +256,45 @@ def test_json_is_for_programs(tmp_path):
     assert answer.keys() == {"schema", "path", "kit", "size", "files", "uncommitted"}
 
 
-def test_what_is_not_committed_is_mentioned(tmp_path):
-    """A change that Git does not have yet is listed, an unchanged file and what stays out are not."""
+def test_what_is_not_committed_is_mentioned(repository):
+    """A change that Git does not have yet is listed; an unchanged file, and what stays out anyway, are not."""
+    (repository / "labkit/b.py").write_text("2")
+    (repository / "notebooks/en/instructor.ipynb").write_text("2")
+
+    assert command.uncommitted(repository) == ["labkit/b.py"]
+
+
+def test_a_private_file_stays_private(repository):
+    """In a work tree only what Git knows is handed out; where there is none, nobody can tell."""
+    (repository / "grader").mkdir()
+    (repository / "grader/grades-2026.csv").write_text("mine")
+    known = command.known_to_git(repository)
+    shutil.rmtree(repository / ".git")
+
+    assert known == {"labkit/a.py", "labkit/b.py", "notebooks/en/instructor.ipynb"}
+    assert command.known_to_git(repository) is None
+    assert "grader/pool.py" not in contents(ROOT, {"grader/cli.py"})
+    assert "grader/pool.py" in contents(ROOT, None)
+
+
+def test_a_git_that_fails_is_told(repository):
+    """When Git cannot say what belongs to the kit, nothing is handed out."""
+    (repository / ".git/HEAD").write_text("no such thing")
+
+    with pytest.raises(command.Refused, match="git ls-files"):
+        command.known_to_git(repository)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A committed work tree with three files of a kit."""
     for name in ("labkit/a.py", "labkit/b.py", "notebooks/en/instructor.ipynb"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
-    for words in (
-        ["init", "-q"],
-        ["add", "-A"],
-        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
-    ):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True)
-    (tmp_path / "labkit/b.py").write_text("2")
-    (tmp_path / "notebooks/en/instructor.ipynb").write_text("2")
-
-    assert command.uncommitted(tmp_path) == ["labkit/b.py"]
+    me = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for line in (["init", "-q"], ["add", "-A"], [*me, "commit", "-qm", "a"]):
+        subprocess.run(["git", *line], cwd=tmp_path, check=True)
+    return tmp_path
 
 
 # --- The kit that a student unpacks ---
@@ -301,7 +340,7 @@ def test_no_region_of_a_source_without_markers():
 
 
 def test_links_lead_somewhere(handed_out):
-    """Every relative link of the pages and notebooks names a file of the bundle, but for those between docs that stay out."""
+    """Every relative link of the pages, docs and notebooks names a file of the bundle."""
     broken = []
     for page in [
         *handed_out.glob("*.md"),
@@ -324,7 +363,7 @@ def test_the_agents_rules_say_the_same_in_both_languages(handed_out):
     numbered = [re.findall(r"^(\d)\. \*\*", half, re.MULTILINE) for half in (chinese, english)]
 
     assert numbered[0] == numbered[1] == [str(number) for number in range(1, 8)]
-    for words in (
+    for word in (
         "starter/",
         "solution/lesson_22",
         "grading.toml",
@@ -333,8 +372,8 @@ def test_the_agents_rules_say_the_same_in_both_languages(handed_out):
         "make reset",
         "statelab submit",
     ):
-        assert words in chinese
-        assert words in english
+        assert word in chinese
+        assert word in english
     assert (handed_out / "AGENTS.md").read_bytes() == (ROOT / FRAME / "AGENTS.md").read_bytes()
 
 
@@ -423,7 +462,7 @@ def test_a_cell_says_what_it_cannot_show_and_runs_on(in_kit):
 
     assert done.returncode == 0, done.stderr
     _, setup, poisoned, both, cut = done.stdout.split("CELL")
-    assert all(words in poisoned for words in ("no answers in it", "PoisonedStore", "Not written yet"))
+    assert all(text in poisoned for text in ("no answers in it", "PoisonedStore", "Not written yet"))
     assert "no answers in it" in both
     assert "'kit': ['whole', 'torn'" in cut
     assert "WRONG False" in cut
@@ -463,3 +502,14 @@ def test_notebooks_run_on_the_starter(notebook, language, in_kit):
     )
 
     assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_check_says_that_there_is_nothing_to_compare_with(monkeypatch):
+    """In a kit without the reference, all tests passed end in a sentence, not in a comparison with empty bodies."""
+    monkeypatch.setattr(workspace, "reference_left_out", lambda: True)
+    passed = CheckView(ok=True, untouched=False, groups=())
+    with words.speaking("en"):
+        closing = Check("22", "solution")._closing(passed)
+
+    assert closing["diff"] == ""
+    assert "once it is published" in closing["note"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import zipfile
 from importlib.metadata import version
@@ -53,7 +52,7 @@ def main(*, out: Path, force: bool, lang: str | None, as_json: bool) -> None:
     if out.exists() and (out.is_dir() or not force):
         _refuse("exists", path=out)
     try:
-        files = contents(root)
+        files = contents(root, known_to_git(root))
     except (OSError, GenerateError) as error:
         _refuse("incomplete", problem=error)
     _search(root, files)
@@ -76,32 +75,42 @@ def pack(files: dict[str, bytes]) -> bytes:
     return packed.getvalue()
 
 
+def known_to_git(root: Path) -> set[str] | None:
+    """Return the files that belong to the kit; None where it is no work tree, and so nobody's private file is told.
+
+    Raises: Refused when Git cannot be asked: then a file of yours might be handed out.
+    """
+    if not (root / ".git").exists():
+        return None
+    return set(_git(root, "ls-files", "-z"))
+
+
 def uncommitted(root: Path) -> list[str]:
-    """List what goes into a bundle and is not committed; nothing where Git cannot tell."""
-    git = shutil.which("git")
-    if git is None or not (root / ".git").exists():
+    """List what is handed out and not committed as it is. Raises: Refused, as `known_to_git` does."""
+    if not (root / ".git").exists():
         return []
-    command = [
-        git,
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--untracked-files=all",
-        "--",
-        *FILES,
-        *FOLDERS,
-        FRAME,
-        "solution",
+    places = (*FILES, *FOLDERS, FRAME, "solution")
+    changed = [
+        entry[3:]
+        for entry in _git(
+            root, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames", "--", *places
+        )
     ]
+    return [name for name in changed if not name.startswith(KEPT_BACK)]
+
+
+def _git(root: Path, *words: str) -> list[str]:
+    """Give Git's answer, which ends each entry with a NUL."""
+    line = ["git", "-c", f"safe.directory={root}", *words]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            command, cwd=root, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, check=False,
-            timeout=_GIT_SECONDS,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    changed = [os.fsdecode(entry[3:]) for entry in done.stdout.split(b"\0") if len(entry) > 3]
-    return [name for name in changed if not name.startswith(KEPT_BACK)]
+            line, cwd=root, env=environment, capture_output=True, check=True, timeout=_GIT_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or str(error).encode()
+        _refuse("git", command=f"git {words[0]}", said=said.decode(errors="replace").strip().split("\n")[0])
+    return [os.fsdecode(entry) for entry in done.stdout.split(b"\0") if entry]
 
 
 def _search(root: Path, files: dict[str, bytes]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from labkit import generate, notebook_strip
@@ -48,11 +48,15 @@ _IMPORT = (
 )
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    """Return path -> bytes of everything that a student gets, by path. Raises: OSError, GenerateError."""
+def contents(root: Path, known: Collection[str] | None = None) -> dict[str, bytes]:
+    """Return path -> bytes of everything that a student gets, by path; of whole folders only what is ``known``.
+
+    None knows everything. Raises: OSError, GenerateError.
+    """
     files = {name: (root / name).read_bytes() for name in FILES}
     for folder in FOLDERS:
-        files |= {name: (root / name).read_bytes() for name in _below(root, folder)}
+        names = [name for name in _below(root, folder) if known is None or name in known]
+        files |= {name: (root / name).read_bytes() for name in names}
     files |= dict(_lessons(root))
     files["solution/__init__.py"] = (root / "solution/__init__.py").read_bytes()
     files |= {name.removeprefix(f"{FRAME}/"): (root / name).read_bytes() for name in _below(root, FRAME)}
