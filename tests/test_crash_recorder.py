@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
+from labkit.faults.crash import watching
 from labkit.faults.crash.recorder import RecordError, record, record_command, record_scenario
 from labkit.faults.crash.trace import Trace
 
@@ -359,6 +361,35 @@ def test_what_can_be_followed_raises_no_alarm(tmp_path, root, case):
     trace = record(program(tmp_path, ALL_SEEN[case]), root)
 
     assert trace.unseen == ()
+
+
+def test_who_starts_a_thread_is_not_at_rest(monkeypatch):
+    """It waits until the new thread has begun, and goes on whatever that one does; who waits for an event does not."""
+    name = next(name for name in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, name))
+    begin, new, free = getattr(threading, name), threading.Thread(), threading.Event()
+
+    def begin_all_but_the_new(bootstrap, *args, **options):
+        return None if bootstrap.__self__ is new else begin(bootstrap, *args, **options)
+
+    monkeypatch.setattr(threading, name, begin_all_but_the_new)
+    starter = threading.Thread(target=new.start, daemon=True)
+    waiter = threading.Thread(target=free.wait, daemon=True)
+    starter.start()
+    waiter.start()
+
+    assert settled(waiter)
+    assert not settled(starter)
+    new._started.set()
+    free.set()
+    starter.join()
+    waiter.join()
+
+
+def settled(thread: threading.Thread) -> bool:
+    """Look at a thread once it waits in a condition: nothing can be told of it before."""
+    while (frame := sys._current_frames()[thread.ident]).f_code.co_name != "wait":
+        del frame
+    return watching._at_rest(frame)
 
 
 def test_a_child_process_writes_no_steps(tmp_path, root):

@@ -207,4 +207,15 @@ class OneOrder:
 def _at_rest(frame: FrameType) -> bool:
     """Say whether a thread waits for another, however long: one with a timeout wakes up by itself."""
     functions = _AT_REST.get(frame.f_globals.get("__name__", ""), set())
-    return frame.f_code.co_name in functions and frame.f_locals.get("timeout") in (None, -1)
+    waits = frame.f_code.co_name in functions and frame.f_locals.get("timeout") in (None, -1)
+    return waits and not _is_starting_a_thread(frame)
+
+
+def _is_starting_a_thread(frame: FrameType) -> bool:
+    """Say whether it only waits until a new thread has begun: then it goes on, whatever that thread does."""
+    outer: FrameType | None = frame
+    while outer and outer.f_globals.get("__name__") == "threading":
+        if outer.f_code.co_name == "start":
+            return True
+        outer = outer.f_back
+    return False
