@@ -11,11 +11,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from labkit import cli
+from labkit import words as language
 from labkit.faults.crash import recovery
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,19 +32,22 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("LAB_LANG", "en")
     monkeypatch.setenv("LAB_TARGET", "starter")
+    monkeypatch.setattr(language, "_chosen", [])
 
 
-def crash(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [STATELAB, "crash", *map(str, words)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def as_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def crash(*words: object) -> Done:
+    done = CliRunner().invoke(cli.main, ["crash", *map(str, words)], prog_name="statelab")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def as_json(done: Done) -> dict[str, Any]:
     assert done.stderr == ""
     return dict(json.loads(done.stdout))
 
@@ -154,6 +160,19 @@ def test_wrong_use_ends_with_2(words: tuple[str, ...], said: str) -> None:
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_state_folder_that_cannot_be_made_is_said_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is tried: counterexamples would have no place."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LAB_STATE", str(tmp_path / "file" / "below"))
+
+    done = crash("explore", "--store", "lesson")
+
+    assert done.returncode == 2
+    assert done.stderr.endswith("Not a directory; set LAB_STATE to a folder that can be written\n")
 
 
 def test_an_unknown_id_ends_with_2() -> None:

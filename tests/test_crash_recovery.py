@@ -32,6 +32,13 @@ _WORD = """
 """
 
 
+def command_of(child: psutil.Process) -> list[str]:
+    try:
+        return list(child.cmdline())
+    except psutil.Error:  # it has ended, and is another test's
+        return []
+
+
 def code(folder: Path, source: str) -> Code:
     path = folder / "scenario.py"
     path.write_text(dedent(source), "utf-8")
@@ -49,9 +56,8 @@ def nothing_stays_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     memory.mkdir()
     monkeypatch.setattr(recovery, "MEMORY", memory)
     yield
-    mine = {
-        child.pid for child in psutil.Process().children() if "recovery_child" in " ".join(child.cmdline())
-    }
+    children = psutil.Process().children()
+    mine = {child.pid for child in children if str(recovery.CHILD) in command_of(child)}
 
     assert mine == set()
     assert list(memory.iterdir()) == []

@@ -85,12 +85,12 @@ def facts(trace: Trace, state: CrashState) -> Facts:
 
 def folder() -> Path:
     """Return where counterexamples are kept, made if it is missing. Raises: CrashLabError."""
-    place = workspace.state_folder() / "crash"
     try:
+        place = workspace.state_folder() / "crash"
         place.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise CrashLabError(
-            f"{place}: {error.strerror}; set LAB_STATE to a folder that can be written"
+            f"{error.filename}: {error.strerror}; set LAB_STATE to a folder that can be written"
         ) from None
     return place
 

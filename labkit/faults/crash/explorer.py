@@ -139,6 +139,7 @@ def explore(
     name, code = code_of(store, imports)
     if model not in MODELS:
         raise CrashLabError(f"{model}: no model is called so; choose one of {', '.join(MODELS)}")
+    counterexample.folder()  # where they go has to be known before there are any
     began = time.monotonic()
     with Recoveries(code, seconds=seconds) as recoveries:
         refuse_unknown(recoveries, code)
