@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from labkit.faults.crash.bounded import RECENT, bounded
 from labkit.faults.crash.disk import Layout
 from labkit.faults.crash.models import allowed, rules
 from labkit.faults.crash.plans import every
@@ -104,6 +105,30 @@ def test_a_model_says_of_any_choices_whether_it_allows_them(count: int):
                 )
 
 
+@pytest.mark.parametrize(
+    ("model", "after", "choices"),
+    [
+        ("kill", 3, (Choice(2, 1),)),  # only the write under way is cut
+        ("kill", 2, (Choice(2, 1, filled=True),)),
+        ("ordered", 3, (Choice(2),)),  # the later bytes would have come first
+        ("ordered", 3, (Choice(2), Choice(3, 1))),
+        ("ordered", 3, (Choice(2, 1), Choice(3, 0, filled=True))),
+        ("ordered", 4, (Choice(3),)),  # a sync of the file came between
+        ("weak", 4, (Choice(2),)),
+        ("weak", 2, (Choice(3),)),  # not yet made
+        ("weak", 4, (Choice(4),)),  # a sync is not lost
+        ("weak", 2, (Choice(2, 3),)),  # that is all of it
+        ("weak", 1, (Choice(1, 1),)),  # a name has no bytes
+    ],
+)
+def test_what_a_model_rules_out(model: str, after: int, choices: tuple[Choice, ...]):
+    """Each bound of a model, by a state that lies just beyond it."""
+    log = Tracing()("create", 1, path="log")("write", 1, path="log", data=b"one")
+    log("write", 1, path="log", at=3, data=b"two")("sync", 1, path="log")
+
+    assert not allowed(rules(Layout(log.trace), model), after, choices)
+
+
 @counts(60, 1000)
 def test_a_stored_state_is_built_again(count: int):
     """Crash point and choices make the same state again, whatever was built before it."""
@@ -172,8 +197,12 @@ def test_a_part_is_a_part(count: int):
                 (state.acknowledged, frozen(state.tree)) for state in states(trace, model, limit=EVERYTHING)
             }
             part = states(trace, model, seed=random.randint(1, 9), limit=random.randint(1, 30))
-            found = [(state.acknowledged, frozen(state.tree)) for state in part]
+            listed = list(part)
+            found = [(state.acknowledged, frozen(state.tree)) for state in listed]
 
+            assert {(state.after, state.choices) for state in listed} <= set(
+                every(rules(Layout(trace), model))
+            )
             assert set(found) <= full
             assert len(found) == len(set(found)) == part.distinct
             assert part.distinct <= part.tried <= part.possible
@@ -523,17 +552,50 @@ def test_a_limit_is_kept_and_reached(limit: int):
 
 def test_a_part_tries_the_ends_and_what_is_near_them():
     """All there at each point, nothing unsynced there, one lost, one arrived: before anything is drawn."""
-    unsynced = appends(4, fsync=False)
+    unsynced = appends(5, fsync=False)
     writes = [step.number for step in unsynced.steps if step.op == "write"]
     last = len(unsynced.steps)
-    found = {(state.after, state.choices) for state in states(unsynced, "weak", limit=4000)}
+    points = 1 + len([step for step in unsynced.steps if step.op != "sync"])
+    plans = bounded(rules(Layout(unsynced), "weak"), 4000, 1)
+    whole, nothing = list(islice(plans, points)), list(islice(plans, points - 1))
+    near = set(islice(plans, 2 * 4000 // 4))
 
-    assert (last, ()) in found
-    assert (last, tuple(map(Choice, writes))) in found
-    assert (last, (Choice(writes[-1], 0, filled=True),)) in found  # an earlier one is a hole either way
+    assert (last, ()) in whole
+    assert (last, tuple(map(Choice, writes))) in nothing
+    assert (last, (Choice(writes[-1], 0, filled=True),)) in near
     for write in writes:
-        assert (last, (Choice(write),)) in found
-        assert (last, tuple(Choice(other) for other in writes if other != write)) in found
+        assert (last, (Choice(write),)) in near
+        assert (last, tuple(Choice(other) for other in writes if other != write)) in near
+
+
+def test_what_arrives_alone_brings_what_it_stands_for():
+    """Near "nothing arrived" is the rename with the create before it, and none of the other names."""
+    names = Tracing()
+    for node, path in enumerate("acde", 1):
+        names("create", node, path=path)
+    names("rename", 1, path="a", to="b")("acknowledge", value=1)
+
+    plans = list(islice(bounded(rules(Layout(names.trace), "weak"), 1000, 1), 40))
+    assert (6, (Choice(2), Choice(3), Choice(4))) in plans
+
+
+def test_of_a_long_time_without_a_sync_only_the_end_varies():
+    """A system writes back by itself: more than 256 steps before the crash, everything arrived."""
+    unsynced = appends(300, fsync=False, size=2)
+
+    for after, choices in islice(bounded(rules(Layout(unsynced), "weak"), 400, 1), 600):
+        assert all(choice.step > after - 2 * RECENT - 2 for choice in choices)
+
+
+def test_a_part_knows_what_a_promise_takes_along():
+    """A promised rename stands for the create before it, in a folder that was never synced."""
+    moved = Tracing(Start("d", 1, Entry("folder")), Start("e", 2, Entry("folder")))
+    moved("create", 3, path="d/a")("rename", 3, path="d/a", to="e/b")("sync", 2, path="e")(
+        "acknowledge", value=1
+    )
+    of_steps = rules(Layout(moved.trace), "weak")
+
+    assert set(islice(bounded(of_steps, 40, 1), 200)) == set(every(of_steps))
 
 
 LONG, SIZE = 5_000, 20

@@ -7,7 +7,7 @@ and where it does not fit its share, it is drawn from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from random import Random
 from typing import TypeVar
@@ -19,7 +19,7 @@ from labkit.faults.crash.trace import Choice
 T = TypeVar("T")
 Fate = Choice | None
 """How a step fares: not whole in this way, or None for arrived."""
-Fates = Iterable[tuple[Rule, Fate]]
+Fates = Sequence[tuple[Rule, Fate]]
 RECENT = 256
 """So many of the last steps that no promise covers vary; of those before them a system has written back most by itself."""
 _DRAWN_CUTS = 2
@@ -28,7 +28,7 @@ _DRAWS = 256
 
 
 def bounded(rules: Sequence[Rule], limit: int, seed: int) -> Iterator[Plan]:
-    """Yield combinations without end, simple ones first and about `limit` of these; then draws. Some come more than once."""
+    """Yield combinations, simple ones first and about `limit` of these, then draws without end. Some come more than once."""
     part = _Part(rules, Random(seed), points=max(1, limit // 8))  # noqa: S311 - no secret, and can be drawn again
     yield 0, ()
     yield from part.each_point(from_top=True)
@@ -36,7 +36,7 @@ def bounded(rules: Sequence[Rule], limit: int, seed: int) -> Iterator[Plan]:
     for deviations, share in ((1, limit // 4), (2, limit // 8)):
         for from_top in (True, False):
             yield from part.deviating(deviations, max(1, share), from_top=from_top)
-    while True:
+    while part.all_points:
         yield from part.drawn(part.mixed, _DRAWS)
 
 
@@ -66,8 +66,8 @@ class _Part:
     def __init__(self, rules: Sequence[Rule], draw: Random, points: int) -> None:
         self._rules = rules
         self._draw = draw
-        self._all_points = [index + 1 for index, rule in enumerate(rules) if rule.point]
-        self._points = sorted(sorted(self._all_points, key=lambda _: draw.random())[:points])
+        self.all_points = [index + 1 for index, rule in enumerate(rules) if rule.point]
+        self._points = sorted(sorted(self.all_points, key=lambda _: draw.random())[:points])
         self._not_whole: dict[int, list[Fate]] = {}
         self._in_part: dict[int, list[Fate]] = {}
         self._arrived: dict[int, list[Fate]] = {}
@@ -90,11 +90,11 @@ class _Part:
         for moment in self._moments(self._points):
             for some in combinations(moment.varying, count):
                 for fates in product(*(self._fates(moment, rule, from_top=from_top) for rule in some)):
-                    yield moment.plan(zip(some, fates, strict=True), from_top=from_top)
+                    yield moment.plan(tuple(zip(some, fates, strict=True)), from_top=from_top)
 
     def drawn(self, one: Callable[[_Moment], Plan], count: int) -> Iterator[Plan]:
         """Yield so many draws, crash points in their order."""
-        for moment in self._moments(sorted(self._some(self._all_points, count))):
+        for moment in self._moments(sorted(self._some(self.all_points, count))):
             yield one(moment)
 
     def mixed(self, moment: _Moment) -> Plan:
