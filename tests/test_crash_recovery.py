@@ -138,7 +138,7 @@ def test_what_was_met_lately_is_not_tried_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "ended"),
     [
-        ("hang", "no answer within 0.5 s"),
+        ("hang", "no answer within 1 s"),
         ("die", "ended its process with exit code 7"),
         ("kill", "died of signal 9"),
     ],
@@ -149,7 +149,7 @@ def test_a_recovery_that_gives_no_answer_is_reported_with_its_state(
     """It hangs, or takes its process down: that state alone is marked, and the others have their reports."""
     words = ["a", "b", bad, "c", "d"]
 
-    with Recoveries(code(tmp_path, _WORD), seconds=0.5, children=1) as recoveries:
+    with Recoveries(code(tmp_path, _WORD), seconds=1, children=1) as recoveries:
         found = [report.get("ended") or report["read"] for _, report in recoveries.reports(map(word, words))]
 
     assert found == [["a"], ["b"], ended, ["c"], ["d"]]

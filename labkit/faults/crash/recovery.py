@@ -32,6 +32,8 @@ KIT = Path(__file__).resolve().parents[3]
 MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps its memory file system
 _ENOUGH_BYTES = 64 << 20
 _BATCH = 8
+_START_SECONDS = 60.0
+"""How long a scenario may take to load: it may import much, on a busy machine."""
 _ALONE = 12
 """So many batches are one child's: to start another costs as much as to recover from them."""
 _REMEMBERED = 4096
@@ -78,7 +80,7 @@ class RecoveryChild:
     def __init__(self, code: Code, *, seconds: float, layer: bool = False) -> None:
         """Start it. `seconds` is how long a batch of orders may take. Raises: CrashLabError for a scenario that cannot be used."""
         self.ended = ""
-        self._seconds = seconds
+        self._seconds = max(seconds, _START_SECONDS)
         self._folder = scratch_folder()
         plan = {
             "scenario": str(code.scenario.resolve()),
@@ -102,6 +104,7 @@ class RecoveryChild:
                 f"{code.scenario}: {problem}; see docs/crash-lab.md for what a scenario holds"
             )
         self.promises = tuple(map(str, hello["promises"]))
+        self._seconds = seconds
 
     def ask(self, orders: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Give the answers, as they come; fewer than orders when the child hangs or dies. No order waits for its first word."""
