@@ -430,6 +430,13 @@ def test_both_names_of_a_file_show_the_same_bytes():
     assert build(linked.trace, 3, (Choice(1), Choice(3))).tree == {"a": Entry("file", b"x")}
 
 
+def test_a_rename_between_two_names_of_one_file_changes_nothing():
+    """POSIX: both names stay."""
+    same = Tracing(Start("a", 1, Entry("file")), Start("b", 1, Entry("file")))("rename", 1, path="a", to="b")
+
+    assert list(build(same.trace, 1, ()).tree) == ["a", "b"]
+
+
 def test_a_file_made_without_a_name_is_found_once_it_has_one():
     """What O_TMPFILE makes is nowhere; a link gives it its first name, with the bytes that arrived."""
     nameless = Tracing()("create", 1, path="")("write", 1, path="", data=b"x")("sync", 1, path="")
@@ -719,3 +726,20 @@ def test_shrinking_stays_within_the_model():
 
     assert shrink(log.trace, "ordered", both, first_is_gone).choices == (Choice(1), Choice(2))
     assert shrink(log.trace, "weak", both, first_is_gone).choices == (Choice(1),)
+
+
+def test_shrinking_leaves_out_what_does_not_matter_and_asks_once():
+    """Of three lost writes, two together break the promise; no tree is judged a second time."""
+    files = Tracing(*(Start(name, node, Entry("file")) for node, name in enumerate("abc", 1)))
+    for node, name in enumerate("abc", 1):
+        files("write", node, path=name, data=b"x")
+    files("acknowledge", value=1)
+    judged = []
+
+    def two_are_gone(state: CrashState) -> bool:
+        judged.append((state.acknowledged, frozen(state.tree)))
+        return bool(state.acknowledged) and not state.tree["a"].content and not state.tree["c"].content
+
+    small = shrink(files.trace, "weak", build(files.trace, 4, tuple(map(Choice, (1, 2, 3)))), two_are_gone)
+    assert small.choices == (Choice(1), Choice(3))
+    assert len(judged) == len(set(judged))
