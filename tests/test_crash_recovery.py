@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -252,6 +254,30 @@ recoveries.report({{"word": Entry("file", b"hang")}})
 
     child.wait(60)
     assert not Path(folder).exists()
+
+
+def test_what_a_killed_run_left_is_swept_up(tmp_path: Path) -> None:
+    """Killed with all its children, nobody removes its folder: the next run does, and touches nobody else's."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    old = time.time() - 7200
+    names = {
+        "left": f"{ended.pid}-a",
+        "fresh": f"{ended.pid}-b",
+        "living": f"{os.getpid()}-c",
+        "foreign": "notes",
+    }
+    places = {name: recovery.MEMORY / f"statelab-crash-{end}" for name, end in names.items()}
+    for name, place in places.items():
+        (place / "1").mkdir(parents=True)
+        if name != "fresh":
+            os.utime(place, (old, old))
+
+    recovery.scratch_folder().rmdir()
+
+    assert {name for name, place in places.items() if place.exists()} == {"fresh", "living", "foreign"}
+    for place in places.values():
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def test_the_lessons_store_recovers_from_every_cut() -> None:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,12 +26,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
+
 from labkit.faults.crash.trace import CrashState, Entry
 
 CHILD = Path(__file__).with_name("recovery_child.py")
 KIT = Path(__file__).resolve().parents[3]
 MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps its memory file system
 _ENOUGH_BYTES = 64 << 20
+_PREFIX = "statelab-crash-"
+_FORGOTTEN_SECONDS = 3600
 _BATCH = 8
 _START_SECONDS = 60.0
 """How long a scenario may take to load: it may import much, on a busy machine."""
@@ -61,17 +66,35 @@ class Code:
 def scratch_folder() -> Path:
     """Make a private folder for states, on the memory file system where there is one with room.
 
+    It carries this process in its name: what one left that was killed with all its children is swept up here.
+
     Raises: CrashLabError when no folder can be made.
     """
+    prefix = f"{_PREFIX}{os.getpid()}-"
     with contextlib.suppress(OSError):
+        _sweep(MEMORY)
         if shutil.disk_usage(MEMORY).free >= _ENOUGH_BYTES:
-            return Path(tempfile.mkdtemp(prefix="statelab-crash-", dir=MEMORY))
+            return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY))
     try:
-        return Path(tempfile.mkdtemp(prefix="statelab-crash-"))
+        return Path(tempfile.mkdtemp(prefix=prefix))
     except OSError as error:
         raise CrashLabError(
             f"temporary folder: {error.strerror}; free some room, or set TMPDIR to a folder that can be written"
         ) from None
+
+
+def _sweep(place: Path) -> None:
+    """Remove folders of ours whose process is gone, and that nothing was made in for an hour. Raises: OSError."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        owner, status = folder.name.removeprefix(_PREFIX).partition("-")[0], folder.lstat()
+        # The hour is for another container's process, which shares the memory file system and cannot be seen from here.
+        old = status.st_mtime < time.time() - _FORGOTTEN_SECONDS
+        if owner.isdigit() and old and not psutil.pid_exists(int(owner)) and _is_mine(status):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_mine(status: os.stat_result) -> bool:
+    return os.name != "posix" or status.st_uid == os.geteuid()
 
 
 class RecoveryChild:
