@@ -357,7 +357,7 @@ def recover(folder):
 @pytest.mark.parametrize(
     ("work", "what"),
     [
-        ('(folder.parent / "elsewhere").write_text("x")', "outside"),
+        ('open(__file__ + ".elsewhere", "w").write("x")', "outside"),
         ('sqlite3.connect(folder / "db").execute("create table t (a)")', "sqlite3"),
         ('subprocess.run([sys.executable, "-c", ""])', "child"),
         ("time.sleep(1000)", "unfinished"),
