@@ -23,7 +23,36 @@ NOTEBOOKS = ROOT / "notebooks"
 NAMES = sorted(path.stem for path in (NOTEBOOKS / "source").glob("*.md"))
 KIT = ("assets", "grader", "labkit", "notebooks", "solution", "starter", "pyproject.toml")
 MOST_CODE_LINES = 12
-HOMEWORK = [29, 30, 31, 32, 51, 54, 55, 33, 34, 35, 36, 41, 37, 38, 39, 40, 42, 43, 44, 45, 46, 47, 48, 56, 49, 50, 52, 53]
+HOMEWORK = [
+    29,
+    30,
+    31,
+    32,
+    51,
+    54,
+    55,
+    33,
+    34,
+    35,
+    36,
+    41,
+    37,
+    38,
+    39,
+    40,
+    42,
+    43,
+    44,
+    45,
+    46,
+    47,
+    48,
+    56,
+    49,
+    50,
+    52,
+    53,
+]
 """Claims of lesson 22 that its homework shows, in teaching order."""
 
 

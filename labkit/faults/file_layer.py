@@ -404,9 +404,10 @@ def _paths(operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     for position, name in enumerate(operation.on):
         if not name:
             continue
-        target = args[position] if position < len(args) else kwargs.get(name)
+        target: Any = args[position] if position < len(args) else kwargs.get(name)
         try:
-            descriptor = target.fileno() if hasattr(target, "fileno") else target  # fsync takes open files too
+            # fsync and its like take an open file, too
+            descriptor = target.fileno() if hasattr(target, "fileno") else target
             path = _path_of(descriptor) if isinstance(descriptor, int) else _absolute(target, name, kwargs)
         except (TypeError, ValueError, OSError):  # a nonsensical argument: the real function will say so
             path = None

@@ -61,7 +61,9 @@ def check_view(outcome: dict[str, Any], lesson: str, part: str | None = None) ->
 
     Raises: LookupError, TypeError when it is not of that shape.
     """
-    tests = [test for test in outcome["lessons"][lesson]["tests"] if part is None or test["dimension"] == part]
+    tests = [
+        test for test in outcome["lessons"][lesson]["tests"] if part is None or test["dimension"] == part
+    ]
     required = [test for test in tests if test["required"]]
     extended = [test for test in tests if not test["required"]]
     groups = tuple(
