@@ -94,12 +94,18 @@ def test_a_replay_is_json_too() -> None:
 
 
 def test_a_failed_operation_is_said_in_words() -> None:
-    """`--model fail`: which operation failed, and how, stands above the drawing."""
+    """`--model fail`: which operation failed and how, and what is left; no crash, and no step of a run that never was."""
     done = crash("explore", "--store", "naive", "--model", "fail", "--events", 2)
 
     assert done.returncode == 1
     name = next(line.split()[1] for line in done.stdout.splitlines() if line.startswith("✗"))
-    assert "Operation " in crash("replay", name).stdout
+    told = crash("replay", name).stdout
+    assert re.search(r"^Nothing crashes\. Operation \d+ of those .* writes one byte and says so$", told, re.MULTILINE)
+    assert re.search(
+        r"^That run acknowledged \d; one without the failure acknowledges 2$", told, re.MULTILINE
+    )
+    assert re.search(r"^session\.jsonl: \d+ bytes$", told, re.MULTILINE)
+    assert "⚡" not in told
 
 
 def test_what_was_not_promised_is_listed_and_ends_with_0() -> None:

@@ -406,10 +406,29 @@ def secured_bars(view: TimelineView) -> list[tuple[int, int, int]]:
 def as_text(view: TimelineView, language: str) -> str:
     """Draw a timeline for a terminal, in ``zh`` or ``en``: no colour, no line is cut, ends with a newline."""
     with speaking(language):
-        head = [crash_line(view), *(f"✗ {broken_line(name)}" for name in view.broken)]
-        said = [f"→ {line}" for line in report_lines(view.report)]
-        files = [line for file in view.files for line in ("", *_bytes_as_text(file))]
-        return "\n".join([*head, *said, "", *_rows_as_text(view), *files, ""])
+        files = [line for file in view.files for line in ("", file_line(file), *_bytes_as_text(file))]
+        return "\n".join([crash_line(view), *_found_as_text(view), "", *_rows_as_text(view), *files, ""])
+
+
+def what_is_left_as_text(view: TimelineView, language: str) -> str:
+    """Draw the same without the steps and the crash: of a run in which an operation failed the trace tells neither."""
+    with speaking(language):
+        files = [
+            line
+            for file in view.files
+            if file.view
+            for line in (
+                "",
+                t("crash-timeline.left", path=file.path, size=file.view.size),
+                *_bytes_as_text(file),
+            )
+        ]
+        return "\n".join([*_found_as_text(view), *files, ""])
+
+
+def _found_as_text(view: TimelineView) -> list[str]:
+    broken = [f"✗ {broken_line(name)}" for name in view.broken]
+    return [*broken, *(f"→ {line}" for line in report_lines(view.report))]
 
 
 def _rows_as_text(view: TimelineView) -> Iterator[str]:
@@ -448,7 +467,6 @@ def _aligned(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _bytes_as_text(file: FileBytes) -> Iterator[str]:
-    yield file_line(file)
     if file.view is None:
         return
     counts = [t(f"bytes.{mark}", n=n) for mark, n in file.view.counts.items() if n and mark is not Mark.GOOD]

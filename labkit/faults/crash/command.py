@@ -24,11 +24,12 @@ from labkit.faults.crash import counterexample, recorder, trace_file
 from labkit.faults.crash.counterexample import Counterexample
 from labkit.faults.crash.explorer import MODELS, MOST_LOST, Exploration, explore, replay
 from labkit.faults.crash.explorer import Progress as Explored
+from labkit.faults.crash.failing import Fault
 from labkit.faults.crash.recovery import CrashLabError
 from labkit.faults.crash.scenarios import STORES
 from labkit.faults.crash.switches import Switches
 from labkit.faults.crash.trace import Trace, Unseen
-from labkit.views.crash_timeline import as_text, broken_line, timeline
+from labkit.views.crash_timeline import as_text, broken_line, timeline, what_is_left_as_text
 
 BROKEN, USAGE, NO_VERDICT, INTERRUPTED = 1, 2, 3, 130
 _EXIT_CODES = {"kept": 0, "broken": BROKEN, "not-seen": NO_VERDICT}
@@ -97,7 +98,11 @@ def main() -> None:
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Where the trace is written.")
 @click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=recorder.SECONDS, show_default=True
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=recorder.SECONDS,
+    show_default=True,
+    help="How long the program may run.",
 )
 def record(*, program: Path, root: Path, out: Path, seconds: float) -> None:
     """Run a Python program, and write down what it does to the disk.
@@ -186,7 +191,7 @@ def explore_(
     sys.exit(INTERRUPTED if found.stopped == "interrupted" else _EXIT_CODES[found.verdict])
 
 
-@main.command("replay", epilog="Example: statelab crash replay naive-kill-3f2a91c0")
+@main.command("replay", epilog="Example: statelab crash replay naive-kill-b12b1986")
 @click.argument("name", metavar="[ID]", required=False)
 @click.option("--no-run", is_flag=True, help="Draw what was found; run nothing.")
 @_language
@@ -331,9 +336,24 @@ def _replayed(found: Counterexample, broken: tuple[str, ...], report: dict[str, 
 def _draw(found: Counterexample, broken: tuple[str, ...], report: dict[str, Any]) -> None:
     """Draw one crash, or one failed operation, and what the recovery made of it."""
     click.echo(words.t("crash-command.head", store=found.store, model=found.model, events=found.events))
-    if found.fault:
-        click.echo(words.t("crash-command.fault", **asdict(found.fault)))
     view = timeline(found.trace, found.state, broken, model=found.model, report=report)
-    click.echo(as_text(view, words.language()))
+    if found.fault:
+        click.echo(_failed(found, found.fault))
+        click.echo(what_is_left_as_text(view, words.language()))
+    else:
+        click.echo(as_text(view, words.language()))
     again = "again" if broken == found.broken else "otherwise" if broken else "not-again"
     click.echo(words.t(f"crash-command.{again}"))
+
+
+def _failed(found: Counterexample, fault: Fault) -> str:
+    """Say which operation failed, how, and how much was acknowledged all the same."""
+    way, _, why = fault.do.partition(",")
+    how = words.t(f"crash-command.fault-{way}", why=why)
+    said, could_be = len(found.state.acknowledged), len(found.trace.acknowledged)
+    return "\n".join(
+        (
+            words.t("crash-command.fault", nth=fault.nth, op=fault.op, path=fault.path, how=how),
+            words.t("crash-command.fault-said", said=said, all=could_be),
+        )
+    )
