@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,17 @@ def test_a_power_cut_takes_what_no_sync_covered(state):
         "group": (3, 3, 3),
     }
     assert readable(next(state.glob("22-homework/survivors/os/after-power-cut.jsonl"))) == 0
+
+
+def test_what_is_run_as_a_program_is_not_imported_as_well():
+    """A module that an experiment starts with `-m` is not loaded by its own package: Python would warn the learner of it."""
+    sources = Path(homework.__file__).parent.glob("*.py")
+    started = set(re.findall(r'"-m", "(labkit[.\w]+)"', "".join(path.read_text("utf-8") for path in sources)))
+    program = "import sys, labkit.experiments.homework; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+
+    assert started
+    assert started.isdisjoint(loaded.stdout.split())
 
 
 def test_one_sync_serves_many_callers():

@@ -12,11 +12,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from labkit import actions, workspace
-from labkit.experiments.homework import writer
 from labkit.experiments.homework.steps import take_steps
 from labkit.faults import file_layer
 from solution.durable_log import DurableLog
 
+WRITER = Path(__file__).with_name("writer.py")
+"""Run as a program, never imported: `python -m` would warn the learner of a module that is loaded twice."""
 UNDER_LAYER = Path(file_layer.__file__).with_name("under_layer.py")
 SEGMENT = "0*.jsonl"
 SYNCS = ["fsync", "fdatasync"]
@@ -54,7 +55,7 @@ def killed_append(root: Path, events: int) -> Path:
     """Let a process store `events` events and kill it when half of the next line is on the disk. Returns the session's folder."""
     rule = {"op": "write", "match": SEGMENT, "do": "half,kill", "nth": events + 1}
     plan = {"root": str(root), "rules": [rule], "log": os.devnull}
-    command = [str(UNDER_LAYER), json.dumps(plan), writer.__file__, str(root), "demo", "os", str(events + 1)]
+    command = [str(UNDER_LAYER), json.dumps(plan), str(WRITER), str(root), "demo", "os", str(events + 1)]
     subprocess.run(
         [sys.executable, *command],
         env={**os.environ, "PYTHONPATH": str(workspace.kit_root())},
