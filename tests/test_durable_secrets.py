@@ -381,6 +381,17 @@ def test_a_glance_suffices_for_plain_data():
     assert redact.clears(*encode_data(data, 9))
 
 
+@pytest.mark.parametrize("sealed", ["[encrypted:dGVhAzfqWaPw==]", "a [encrypted:number:AzfqWaPw==] b"])
+def test_sealed_bytes_that_look_like_a_name_are_no_name(sealed):
+    """Sooner or later a sealed text ends in `Pw==`; it is not sealed a second time."""
+    assert Encrypt(Sealer())(sealed) == sealed
+
+
+def test_what_only_looks_sealed_is_a_secret():
+    """No sealed text has a sign of equality before its end."""
+    assert "hunter2" not in Encrypt(Sealer())("[encrypted:password=hunter2]")
+
+
 @given(DATA)
 def test_what_was_encrypted_comes_back(data):
     """With its cipher, encrypted data is what it was before; encrypting it again changes nothing."""

@@ -160,7 +160,7 @@ def spans(text: str, mask: re.Pattern[str]) -> list[Span]:
     ]
     hidden = [match.span() for match in mask.finditer(text)]
     found = [span for span in found if not _lies_in_one(span, hidden)] if hidden else found
-    return _joined([*found, *_by_name(text, mask)])
+    return _joined([*found, *_by_name(text, mask, hidden)])
 
 
 def _lies_in_one(span: Span, hidden: list[Span]) -> bool:
@@ -229,13 +229,16 @@ def _looks_random(run: str) -> bool:
     return len(run) >= 16 and _has_digit(run) and len(_CLASSES.findall(run)) >= 6
 
 
-def _by_name(text: str, mask: re.Pattern[str]) -> Iterator[Span]:
-    """Yield the values behind secret names: `name=value`, `"name": "value"`, headers, `--name value`."""
+def _by_name(text: str, mask: re.Pattern[str], hidden: list[Span]) -> Iterator[Span]:
+    """Yield the values behind secret names: `name=value`, `"name": "value"`, headers, `--name value`.
+
+    What looks like a name in what is hidden already is chance: sealed bytes may well end in `Pw==`.
+    """
     for pattern in (_NAMED, _OPTION):
         match = pattern.search(text)
         while match:
             at = match.end()
-            if secret_names.is_secret(_full_name(text, match)):
+            if not _lies_in_one(match.span(), hidden) and secret_names.is_secret(_full_name(text, match)):
                 if already := mask.match(text, at):
                     at = already.end()
                 elif not _REFERENCE.match(text, at):

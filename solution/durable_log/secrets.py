@@ -29,7 +29,7 @@ _TOO_DEEP = "[redacted:too deep]"
 
 _REDACTED = re.compile(r"\[redacted(?::[a-z ]{1,20})?\]")
 _ENCRYPTED = re.compile(
-    r"\[redacted(?::[a-z ]{1,20})?\]|\[encrypted:(?P<number>number:)?(?P<sealed>[A-Za-z0-9_=-]+)\]"
+    r"\[redacted(?::[a-z ]{1,20})?\]|\[encrypted:(?P<number>number:)?(?P<sealed>[A-Za-z0-9_-]+={0,2})\]"
 )
 
 
