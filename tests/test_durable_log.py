@@ -359,13 +359,14 @@ def test_a_refused_append_leaves_nothing_in_memory(tmp_path: Path, refused: dict
 
     async def work(log: DurableLog) -> None:
         await log.append("t", 0, event_id="of another event")
-        before = futures()
+        before, refusals = futures(), 0
         for _turn in range(20):
             answers = await asyncio.gather(
                 *(log.append("t", 1, **refused) for _ in range(4)), return_exceptions=True
             )
-            assert any(isinstance(one, DurableLogError) for one in answers)
+            refusals += sum(isinstance(one, DurableLogError) for one in answers)
         del answers
+        assert refusals  # not in each turn: the writer may be quick enough to take all four
         assert futures() - before < 10
 
     with_log(tmp_path, work, limits=Limits(waiting=1), when_full="refuse")
