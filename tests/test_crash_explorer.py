@@ -430,6 +430,83 @@ def test_a_scenario_that_promises_the_unknown_is_refused(tmp_path: Path) -> None
         explore(path, "kill")
 
 
+@pytest.mark.parametrize(
+    ("harm", "with_", "said"),
+    [
+        ("def work", "async def work", "work changed nothing in its folder"),
+        ("acknowledge(1)", "pass", "work acknowledged nothing"),
+        ('("recovery-ends", "readable", "acknowledged-survive")', "()", "PROMISES is empty"),
+        ('"read": []', '"read": "all of it"', "recover: gave read as str, not as a list"),
+    ],
+)
+def test_a_scenario_that_nothing_can_break_is_refused(
+    tmp_path: Path, harm: str, with_: str, said: str
+) -> None:
+    """An all-clear would be one for nothing at all."""
+    path = scenario(tmp_path, '(folder / "a").write_text("x"); acknowledge(1)')
+    path.write_text(path.read_text().replace(harm, with_))
+
+    with pytest.raises(CrashLabError, match=said):
+        explore(path, "kill")
+
+
+def test_a_scenario_called_as_a_store_answers_for_what_it_names(tmp_path: Path) -> None:
+    """The table of who promises what speaks of the kit's own stores, and of no file of somebody's own."""
+    path = scenario(tmp_path, '(folder / "a").write_text("x"); acknowledge(1)').rename(tmp_path / "lesson.py")
+
+    found = explore(path, "weak")
+
+    assert [one.promised for one in found.broken] == [True]
+    assert found.verdict == "broken"
+
+
+def test_a_value_counts_as_it_was_when_it_was_said(tmp_path: Path) -> None:
+    """One dict, changed and acknowledged again, on a disk that refuses a write which the store keeps quiet about."""
+    work = """state = {}
+    for state["n"] in range(3):
+        try: open(folder / "log", "ab", buffering=0).write(b"%d" % state["n"])
+        except OSError: pass
+        acknowledge(state)"""
+    recover = """path = folder / "log"
+    return {"read": [{"n": int(n)} for n in (path.read_text() if path.exists() else "")]}"""
+
+    found = explore(scenario(tmp_path, work, recover), "fail")
+
+    assert ({"n": 0}, {"n": 1}, {"n": 2}) in [one.state.acknowledged for one in found.broken]
+
+
+@pytest.mark.parametrize("name", ["my store.py", "\u65e5\u5fd7.py"])
+def test_whatever_a_scenario_is_called_it_replays(tmp_path: Path, name: str) -> None:
+    """Its name is part of the id."""
+    path = scenario(tmp_path, '(folder / "a").write_text("x"); acknowledge(1)').rename(tmp_path / name)
+
+    found = explore(path, "kill").broken[0]
+
+    assert counterexample.load(found.id) == found
+
+
+def test_a_trace_that_was_changed_is_refused_and_found_again(tmp_path: Path) -> None:
+    """What has another digest than its name is not what was written; looking once more mends it."""
+    path = scenario(tmp_path, '(folder / "a").write_text("x"); acknowledge(1)')
+    found = explore(path, "kill").broken[0]
+    trace = next(counterexample.folder().glob("*.jsonl"))
+    trace.write_text(trace.read_text().replace('"x"', '"y"'))
+
+    with pytest.raises(CrashLabError, match="find it again"):
+        counterexample.load(found.id)
+    explore(path, "kill")
+
+    assert counterexample.load(found.id) == found
+
+
+def test_a_file_too_large_to_be_built_is_not_recorded(tmp_path: Path) -> None:
+    """A hole of a terabyte takes no room on the disk, and all of it in every state."""
+    work = 'os.truncate((folder / "a").open("xb").name, 1 << 40); acknowledge(1)'
+
+    with pytest.raises(CrashLabError, match="more than 256 MiB to record"):
+        explore(scenario(tmp_path, work), "kill")
+
+
 # --- Watching and stopping ---
 
 

@@ -113,3 +113,33 @@ def test_the_page_explains_every_promise() -> None:
     assert [
         name for name in promises.PROMISES if f"`{name}`" not in page and name not in SPINE_PROMISES
     ] == []
+
+
+def test_equal_values_are_kept_as_often_as_they_were_said() -> None:
+    """Three beats of which one is left are a loss, though the value is there."""
+    facts = Facts(attempted=("beat",) * 4, acknowledged=("beat",) * 3)
+
+    assert promises.broken(("acknowledged-survive",), facts, log("beat")) == ("acknowledged-survive",)
+    assert promises.broken(("acknowledged-survive",), facts, log("beat", "beat", "beat")) == ()
+
+
+def test_a_state_that_comes_again_is_no_licence_to_go_back() -> None:
+    """Off, on, off, and nothing after it: `on` is an older state, though `off` was first saved before it."""
+    facts = Facts(attempted=("off", "on", "off"), acknowledged=("off", "on", "off"))
+
+    assert promises.broken(STATE_FILE, facts, {"read": ["on"]}) == ("saved-survives",)
+    assert promises.broken(STATE_FILE, facts, {"read": ["off"]}) == ()
+
+
+def test_a_state_that_only_the_failed_run_saved_is_judged_too() -> None:
+    """Values with a time in them differ from run to run: the last that was said is the last."""
+    facts = Facts(attempted=("10:01", "10:02"), acknowledged=("10:07",))
+
+    assert promises.broken(STATE_FILE, facts, {"read": ["10:07"]}) == ()
+    assert promises.broken(STATE_FILE, facts, {"read": ["09:00"]}) == ("saved-survives",)
+
+
+@pytest.mark.parametrize("name", sorted({*LOG, *STATE_FILE, "in-step"} - {"recovery-ends", "readable"}))
+def test_whoever_promises_what_is_read_promises_that_it_can_be_read(name: str) -> None:
+    """A recovery that reads nothing at all would keep every other promise."""
+    assert promises.broken((name,), FOUR, {"read": None, "error": "AttributeError"}) == ("readable",)

@@ -193,6 +193,7 @@ def test_an_exception_is_the_report(tmp_path: Path) -> None:
         ("import os; os._exit(3)", "could not be loaded, ended its process with exit code 3"),
         ("PROMISES = ()\ndef work(f, e, a): pass", "no attribute 'recover'"),
         ("def work(f, e, a): pass\ndef recover(f): pass", "no attribute 'PROMISES'"),
+        ("PROMISES = ('readable')\ndef work(f, e, a): pass\ndef recover(f): pass", "PROMISES is one text"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, source: str, said: str) -> None:
@@ -222,6 +223,78 @@ def test_a_state_that_cannot_be_laid_down_is_no_report(tmp_path: Path) -> None:
         pytest.raises(CrashLabError, match="File name too long; free some room there, or set TMPDIR"),
     ):
         list(recoveries.reports([CrashState(1, (), {"x" * 300: Entry("file")}, ())] * 50))
+
+
+def test_a_relative_path_is_in_the_state_that_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the caller has under the same name is nobody's recovery."""
+    (tmp_path / "word").write_text("the caller's own")
+    monkeypatch.chdir(tmp_path)
+    source = """
+        PROMISES = ("readable",)
+        def work(folder, events, acknowledge): pass
+        def recover(folder): return {"read": [open("word").read()]}
+    """
+
+    with Recoveries(code(tmp_path, source), children=1) as recoveries:
+        found = [report["read"] for _, report in recoveries.reports(map(word, "ab"))]
+
+    assert found == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(
+    "does",
+    ["sys.stdin.read()", "subprocess.run(['cat'])", "os.fork() or [][1]"],
+    ids=["reads", "lets-read", "forks"],
+)
+def test_a_recovery_gets_no_orders_and_gives_one_answer(tmp_path: Path, does: str) -> None:
+    """It reads its standard input, a program of its does, or a copy of it comes back: each state keeps its own report."""
+    source = f"""
+        import os, subprocess, sys
+        PROMISES = ("readable",)
+        def work(folder, events, acknowledge): pass
+        def recover(folder):
+            {does}
+            return {{"read": [(folder / "word").read_text()]}}
+    """
+
+    with Recoveries(code(tmp_path, source), children=1) as recoveries:
+        found = [report.get("read") for _, report in recoveries.reports(map(word, "abc"))]
+
+    assert found == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="sessions: POSIX only")
+def test_what_a_recovery_started_ends_with_it(tmp_path: Path) -> None:
+    """A process that it leaves behind is not there when the lab is done."""
+    source = """
+        import subprocess
+        PROMISES = ("readable",)
+        def work(folder, events, acknowledge): pass
+        def recover(folder): return {"read": [subprocess.Popen(["sleep", "1000"]).pid]}
+    """
+
+    with Recoveries(code(tmp_path, source), children=1) as recoveries:
+        (left,) = recoveries.report({})["read"]
+        sleeper = psutil.Process(left)
+
+    assert sleeper in psutil.wait_procs([sleeper], timeout=60)[0]
+
+
+def test_a_report_that_is_no_json_is_said(tmp_path: Path) -> None:
+    """The scenario is wrong, not the store: no promise is broken by it."""
+    source = """
+        PROMISES = ("readable",)
+        def work(folder, events, acknowledge): pass
+        def recover(folder): return {"read": {1, 2}}
+    """
+
+    with (
+        Recoveries(code(tmp_path, source), children=1) as recoveries,
+        pytest.raises(CrashLabError, match=r"scenario.py: recover gave what is no JSON .*; see docs"),
+    ):
+        recoveries.report({})
 
 
 def test_leaving_ends_a_recovery_that_hangs(tmp_path: Path) -> None:

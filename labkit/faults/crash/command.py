@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -267,7 +268,7 @@ def _tell(found: Exploration) -> None:
     if found.stopped:
         click.secho(t(f"crash-command.{found.stopped}", n=MOST_LOST), fg="yellow")
     if found.broken:
-        click.echo(t("crash-command.replay", id=found.broken[0].id))
+        click.echo(t("crash-command.replay", id=shlex.quote(found.broken[0].id)))
     click.secho(t(f"crash-command.{_verdict(found)}"), fg="red" if found.verdict == "broken" else None)
 
 

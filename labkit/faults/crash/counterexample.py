@@ -24,7 +24,7 @@ from labkit.faults.crash.switches import Switches
 from labkit.faults.crash.trace import Choice, CrashState, Trace
 
 FORMAT = 1
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
+_ID = re.compile(r"[^/\\\0]{1,120}")
 _DIGEST = re.compile(r"[0-9a-f]{64}\.jsonl", re.ASCII)
 
 
@@ -100,13 +100,18 @@ def save(found: Counterexample) -> Path:
     place = folder()
     name = f"{trace_file.digest(found.trace)}.jsonl"
     try:
-        if not (place / name).exists():
+        if not _is_whole(place / name):
             trace_file.save(found.trace, place / name)
         return _write(place / f"{found.id}.json", _shown(found, name))
     except OSError as error:
         raise CrashLabError(
             f"{place}: {error.strerror}; free some room, or set LAB_STATE to a folder that can be written"
         ) from None
+
+
+def _is_whole(trace: Path) -> bool:
+    """Say whether a trace holds what its name says: it is the SHA-256 of its bytes."""
+    return trace.is_file() and sha256(trace.read_bytes()).hexdigest() == trace.stem
 
 
 def known() -> list[str]:
@@ -160,6 +165,8 @@ def _shown(found: Counterexample, trace_name: str) -> dict[str, Any]:
 def _read(shown: dict[str, Any], place: Path) -> Counterexample:
     if shown["format"] != FORMAT or not _DIGEST.fullmatch(shown["trace"]):
         raise ValueError("another format")
+    if not _is_whole(place / shown["trace"]):
+        raise ValueError("another trace")
     trace = trace_file.load(place / shown["trace"])
     acknowledged = tuple(shown["acknowledged"])
     state: CrashState

@@ -145,6 +145,7 @@ def explore(
         refuse_unknown(recoveries, code)
         refuse_unwritten(recoveries)
         recorded = apply(trace or record(code, events), switches)
+        refuse_nothing(recoveries, code, recorded)
         asked = Asked(name, model, events, seed, switches, code, recorded)
         search = Search(asked, recoveries, on_progress or (lambda _: None), stop or (lambda: False))
         if model == "fail":
@@ -190,11 +191,29 @@ def record(code: Code, events: int) -> Trace:
 
 def refuse_unknown(recoveries: Recoveries, code: Code) -> None:
     """Look every promise of the scenario up. Raises: CrashLabError for one that nobody judges."""
+    if not recoveries.promises:
+        raise CrashLabError(
+            f"{code.scenario}: PROMISES is empty, so nothing can break; name at least one promise"
+        )
     try:
         for name in recoveries.promises:
             promises.promise(name)
     except LookupError as error:
         raise CrashLabError(f"{code.scenario}: {error.args[0]}") from None
+
+
+def refuse_nothing(recoveries: Recoveries, code: Code, recorded: Trace) -> None:
+    """Look whether the recording can break anything. Raises: CrashLabError where its promises would be empty words."""
+    what = ""
+    if not recorded.steps:
+        what = "work changed nothing in its folder"
+    elif not recorded.acknowledged and promises.OF_WHAT_WAS_SAID.intersection(recoveries.promises):
+        what = "work acknowledged nothing"
+    if what and not recorded.unseen:
+        raise CrashLabError(
+            f"{code.scenario}: {what}, so there is nothing to lose; "
+            "let it be a plain function that writes, and calls acknowledge(value)"
+        )
 
 
 def refuse_unwritten(recoveries: Recoveries) -> None:
@@ -215,6 +234,11 @@ class Asked:
     switches: Switches
     code: Code
     trace: Trace
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether this is one of STORES, and no scenario of somebody's own that is called as one."""
+        return self.store in STORES and self.code.scenario == scenario_path(self.store)
 
 
 Kind = tuple[tuple[str, ...], str]
@@ -303,7 +327,7 @@ class Search:
             seed=asked.seed,
             switches=asked.switches,
             broken=names,
-            promised=promises.promised(asked.store, asked.model),
+            promised=promises.promised(asked.store, asked.model) or not asked.is_built_in,
             report=report,
             trace=asked.trace,
             state=state,
@@ -324,6 +348,10 @@ def judged(recoveries: Recoveries, trace: Trace, state: CrashState, report: Repo
     """Return the promises that a state breaks."""
     if isinstance(state, failing.FailedRun) and state.ended:
         return ("work-ends",)
+    if not isinstance(report.get("read"), list | None):
+        raise CrashLabError(
+            f"recover: gave read as {type(report['read']).__name__}, not as a list; see docs/crash-lab.md for what it returns"
+        )
     return promises.broken(recoveries.promises, facts(trace, state), report)
 
 

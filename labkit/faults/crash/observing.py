@@ -187,6 +187,7 @@ class Observer:
         return None
 
     def _content(self, op: Op, number: int, **fields: Any) -> None:
+        self.spool.room_for(fields.get("at", 0))  # every state is built in memory, holes and all
         self.spool.step(op, node=number, path=self._names.latest(number), **fields)
 
     # --- What becomes of each operation: each has the parameters of its namesake in `os` ---

@@ -59,9 +59,10 @@ def readable(_facts: Facts, report: Report) -> bool:
 
 
 def acknowledged_survive(facts: Facts, report: Report) -> bool:
-    """What was said to be done is there."""
+    """What was said to be done is there, as often as it was said."""
     read = report.get("read")
-    return read is None or all(value in read for value in facts.acknowledged)
+    said = facts.acknowledged
+    return read is None or all(read.count(value) >= said.count(value) for value in said)
 
 
 def nothing_invented(facts: Facts, report: Report) -> bool:
@@ -89,7 +90,16 @@ def saved_survives(facts: Facts, report: Report) -> bool:
     read, last = report.get("read"), facts.acknowledged[-1:]
     if read is None or not last:
         return True
-    return bool(read) and read[0] in facts.attempted[facts.attempted.index(last[0]) :]
+    return bool(read) and read[0] in (*last, *_not_yet_said(facts))
+
+
+def _not_yet_said(facts: Facts) -> tuple[Any, ...]:
+    """Return what was attempted after the last that was said; equal values may come several times."""
+    begin = 0
+    for value in facts.acknowledged:
+        if value in facts.attempted[begin:]:
+            begin = facts.attempted.index(value, begin) + 1
+    return facts.attempted[begin:]
 
 
 def in_step(_facts: Facts, report: Report) -> bool:
@@ -116,6 +126,12 @@ LOG = ("recovery-ends", "readable", "acknowledged-survive", "nothing-invented", 
 """What an event log promises."""
 STATE_FILE = ("recovery-ends", "readable", "saved-survives")
 """What a file that holds the newest state promises."""
+
+_OF_WHAT_IS_READ = frozenset((*LOG, *STATE_FILE, "in-step")) - {"recovery-ends", "readable"}
+"""Promises that say nothing where nothing could be read: whoever names one promises `readable` with it."""
+
+OF_WHAT_WAS_SAID = frozenset({"acknowledged-survive", "saved-survives"})
+"""Promises that nothing can break while nothing was said to be done."""
 
 ALL_MODELS = ("kill", "ordered", "weak", "fail")
 _PROCESS_ONLY = ("kill", "fail")
@@ -144,6 +160,8 @@ def broken(names: tuple[str, ...], facts: Facts, report: Report) -> tuple[str, .
     """Return the promises of `names` that were not kept, in this order. Raises: LookupError for a name that is none."""
     if not recovery_ends(facts, report):
         return ("recovery-ends",)
+    if "readable" not in names and _OF_WHAT_IS_READ.intersection(names):
+        names = ("readable", *names)
     return tuple(name for name in names if not promise(name)(facts, report))
 
 

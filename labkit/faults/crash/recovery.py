@@ -12,6 +12,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,7 @@ class RecoveryChild:
     def __init__(self, code: Code, *, seconds: float, layer: bool = False) -> None:
         """Start it. `seconds` is how long a batch of orders may take. Raises: CrashLabError for a scenario that cannot be used."""
         self.ended = ""
+        self._closed = False
         self._seconds = max(seconds, _START_SECONDS)
         self._folder = scratch_folder()
         plan = {
@@ -154,7 +156,15 @@ class RecoveryChild:
 
     def close(self) -> None:
         """End the child, whatever it is doing, and remove its folder. Twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
         self.ended = self.ended or "stopped"
+        if hasattr(
+            os, "killpg"
+        ):  # its session is its own: with it goes whatever the code under test has started
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -244,7 +254,8 @@ class Recoveries:
         while len(reports) < len(trees):
             child = self._take()
             waiting = trees[len(reports) : len(reports) + 1] if alone else trees[len(reports) :]
-            reports += [_report(answer) for answer in child.ask([_order(tree) for tree in waiting])]
+            answers = child.ask([_order(tree) for tree in waiting])
+            reports += [_report(answer, self._code) for answer in answers]
             if not child.ended:
                 alone = False
                 self._idle.put(child)
@@ -303,9 +314,13 @@ def _order(tree: Tree) -> dict[str, Any]:
     return {"do": "recover", "tree": files_of(tree)}
 
 
-def _report(answer: dict[str, Any]) -> Report:
+def _report(answer: dict[str, Any], code: Code) -> Report:
     if "problem" in answer:
         raise CrashLabError(
             f"{answer['problem']}; free some room there, or set TMPDIR to a folder that has it"
+        )
+    if "wrong" in answer:
+        raise CrashLabError(
+            f"{code.scenario}: recover {answer['wrong']}; see docs/crash-lab.md for what it returns"
         )
     return dict(answer["report"])

@@ -24,6 +24,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -56,13 +57,17 @@ class Bench:
         if self.layer:
             self.layer.install()
         sys.path[:0] = plan["imports"]
+        os.chdir(self.folder)  # a relative path means the state that is tried, never the caller's own files
         self.scenario = load(Path(plan["scenario"]), "crash_scenario")
         self._number = 0
+        self._process = os.getpid()
 
     def promises(self) -> list[str]:
         """Return what the scenario promises; AttributeError names what it lacks."""
         for name in ("work", "recover"):
             getattr(self.scenario, name)
+        if isinstance(self.scenario.PROMISES, str):
+            raise TypeError('PROMISES is one text; write a tuple, as in ("readable",)')
         return list(self.scenario.PROMISES)
 
     def recover(self, order: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +78,8 @@ class Bench:
         except OSError as error:
             return {"problem": f"{self.folder}: {os.strerror(error.errno or 0)}"}
         report = self._report(Path(place))
+        if os.getpid() != self._process:  # a fork that came back from the recovery has no answer to give
+            os._exit(1)
         if report.get("error") == "OSError" and shutil.disk_usage(self.folder).free < _SPARE_BYTES:
             return {"problem": f"{self.folder}: {os.strerror(errno.ENOSPC)}"}
         clear(place)
@@ -95,7 +102,9 @@ class Bench:
         gave_up = None
         self.layer.arm(order["rules"], place)
         try:
-            self.scenario.work(Path(place), order["events"], acknowledged.append)
+            self.scenario.work(
+                Path(place), order["events"], lambda value: acknowledged.append(_as_it_is(value))
+            )
         except Exception as error:  # noqa: BLE001 - the disk failed; whatever the code made of it is its answer
             gave_up = type(error).__name__
         self.layer.disarm()
@@ -107,7 +116,13 @@ class Bench:
         self._number += 1
         place = os.path.join(self.folder, str(self._number))
         os.mkdir(place, 0o700)
+        os.chdir(place)
         return place
+
+
+def _as_it_is(value: Any) -> Any:
+    """Return an acknowledged value as it is now: the caller may go on to change it."""
+    return json.loads(json.dumps(value, allow_nan=False))
 
 
 def lay_down(place: str, tree: dict[str, tuple[str, str, int]]) -> None:
@@ -163,11 +178,15 @@ def clear(place: str) -> None:
 def orders(folder: str) -> queue.SimpleQueue[dict[str, Any]]:
     """Return the queue into which a thread reads stdin; at its end that thread ends the whole process."""
     found: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    lines = os.fdopen(os.dup(0), "rb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what the code under test reads is no order
 
     def read() -> None:
-        for line in sys.stdin.buffer:
+        for line in lines:
             found.put(json.loads(line))
         shutil.rmtree(folder, ignore_errors=True)
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)  # with everything that the code under test has started
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
@@ -183,7 +202,11 @@ def main() -> None:
     sys.dont_write_bytecode = True
 
     def answer(value: dict[str, Any]) -> None:
-        answers.write(json.dumps(value) + "\n")
+        try:
+            line = json.dumps(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            line = json.dumps({"wrong": f"gave what is no JSON ({type(error).__name__}: {error})"})
+        answers.write(line + "\n")
 
     try:
         bench = Bench(plan)
