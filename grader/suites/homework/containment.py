@@ -141,8 +141,9 @@ async def a_device_is_no_session(lab: Lab) -> None:
     dimension="containment",
     required=True,
     hint=Text(
-        "mkdir 和 os.open 建的时候就带上 0o700 和 0o600；umask 只会减，不会加，所以不要指望它。",
-        "Give mkdir 0o700 and os.open 0o600 as they make things. The umask only takes rights away, so do not lean on it.",
+        "mkdir 和 os.open 建的时候就带上 0o700 和 0o600，根目录和会话目录各建一次：parents=True 建出的上级目录不看 mode。",
+        "Give mkdir 0o700 and os.open 0o600 as they make things, and make root and session folder one by one: parents=True "
+        "gives the folders above another mode.",
     ),
 )
 async def what_is_made_is_private(lab: Lab) -> None:
@@ -156,12 +157,11 @@ async def what_is_made_is_private(lab: Lab) -> None:
         )
         root, session_id = word(lab.draw), word(lab.draw)
         await trial.gives(_open(lab, session_id, root=root, umask=umask))
-        for place, due in (
-            (root, 0o700),
-            (f"{root}/{session_id}", 0o700),
-            (f"{root}/{session_id}/{LOG}", 0o600),
+        for place, due, zh, en in (
+            (root, 0o700, "根目录", "the root folder"),
+            (f"{root}/{session_id}", 0o700, "会话目录", "the session's folder"),
+            (f"{root}/{session_id}/{LOG}", 0o600, "文件", "the file"),
         ):
-            zh, en = ("文件", "the file") if due == 0o600 else ("目录", "the folder")
             mode = lab.mode(place)
             trial.require(
                 mode == due,

@@ -204,6 +204,12 @@ async def a_name_that_cannot_be_synced_opens_no_log(lab: Lab) -> None:
         Text("OSError，不确认", "OSError, and no acknowledgement"),
         Text(f"确认了 {len(numbers)} 行", f"{len(numbers)} lines were acknowledged"),
     )
+    still_open = _count(seen, name, "open") - _count(seen, name, "close")
+    trial.require(
+        still_open <= 0,
+        Text("打开的描述符都已关闭", "every descriptor that was opened is closed"),
+        Text(f"还开着 {still_open} 个", f"{still_open} left open"),
+    )
 
 
 @check(
@@ -223,17 +229,21 @@ async def a_failed_sync_closes_the_log(lab: Lab) -> None:
 
     A failed sync acknowledges nothing and closes the log; it is never tried again and taken for success
     """
-    for level, group, fails in (("fsync", 1, 2), ("group", 2, 1)):
+    for level, group, fails in (("fsync", 1, 2), ("group", 2, 1), ("group", 3, 1)):
+        asked = group == 3  # the two lines before it wait for a sync that is asked for
         trial = Trial(
             "H5",
-            f"级别 {level}：让第 {fails} 次同步以 EIO 失败，再追加、同步、关闭",
-            f"At level {level} let sync {fails} fail with EIO; then append, sync and close",
+            f"级别 {level}{'（两行在等）' if asked else ''}：让第 {fails} 次同步以 EIO 失败，再追加、同步、关闭",
+            f"At level {level}{', two lines waiting,' if asked else ''} let sync {fails} fail with EIO; "
+            "then append, sync and close",
         )
         name, lines = f"{word(lab.draw)}.log", some_lines(lab.draw, 4)
         steps = _steps(name, level, group, lines)
+        if asked:
+            steps["steps"].insert(3, ["sync"])
         rules: list[Rule] = [{"op": SYNCS, "match": name, "nth": fails, "do": "EIO"}]
         told, seen = await _watched(lab, trial, steps, rules)
-        _fails_then_stays_closed(trial, told, failing=2)
+        _fails_then_stays_closed(trial, told, failing=3 if asked else 2)
         _is_left_alone(trial, seen, name)
 
 
@@ -403,6 +413,10 @@ def _first(seen: Sequence[dict[str, Any]], path: str, ops: Sequence[str], did: s
     """Give the place of the first of these operations on a path; behind the last where there is none."""
     fits = (entry["path"] == path and entry["op"] in ops and entry["did"] == did for entry in seen)
     return next((at for at, found in enumerate(fits) if found), len(seen))
+
+
+def _count(seen: Sequence[dict[str, Any]], path: str, op: str) -> int:
+    return sum(entry["path"] == path and entry["op"] == op for entry in seen)
 
 
 def _disk_is(trial: Trial, lab: Lab, name: str, expected: bytes) -> None:

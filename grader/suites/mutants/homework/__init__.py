@@ -42,6 +42,10 @@ class Sample:
 _SYNC = "            os.fsync(descriptor)\n        except BaseException:\n            # Never again"
 _SYNC_FOLDER = "            sync_folder(self.path.parent)\n"
 _WRITE = "            _write_whole(descriptor, line)\n"
+_NOT_CLOSED = (
+    '            # Never again on this file: the system may have dropped the bytes, and then a second sync "succeeds".\n            self._end()\n            raise\n',
+    "            raise\n",
+)
 _DUE = '        if self.level == "fsync" or self._written - self._acknowledged >= self.group:\n'
 _ID = '    if not isinstance(session_id, str) or not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_ID}}}", session_id):\n'
 _VERIFIED = '    return payload if line + b"\\n" == seal(payload) else None\n'
@@ -150,13 +154,34 @@ MUTANTS = (
     Sample(
         "open-after-failed-sync",
         Text("fsync 失败只报错，不关日志", "A failed fsync is reported, and the log stays open"),
+        (_NOT_CLOSED,),
+        "22-homework-failed-sync",
+    ),
+    Sample(
+        "open-after-asked-sync",
+        Text(
+            "append 里的同步失败会关日志，自己调用的 sync 失败却不关",
+            "A sync that fails in `append` closes the log, one that was asked for does not",
+        ),
         (
+            _NOT_CLOSED,
             (
-                '            # Never again on this file: the system may have dropped the bytes, and then a second sync "succeeds".\n            self._end()\n            raise\n',
-                "            raise\n",
+                "            return self.sync()\n        return []\n",
+                "            try:\n                return self.sync()\n            except OSError:\n                self._end()\n                raise\n        return []\n",
             ),
         ),
         "22-homework-failed-sync",
+    ),
+    Sample(
+        "left-open",
+        Text("目录同步失败时忘了关描述符", "A failed sync of the folder leaves the descriptor open"),
+        (
+            (
+                _SYNC_FOLDER + "        except OSError:\n            os.close(descriptor)\n",
+                _SYNC_FOLDER + "        except OSError:\n",
+            ),
+        ),
+        "22-homework-name-failed",
     ),
     Sample(
         "short-count-ignored",
