@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -311,7 +312,9 @@ def test_a_corrected_store_does_not_fail_again(tmp_path: Path) -> None:
     assert explorer.replay(found)[0] == ()
 
 
-@pytest.mark.parametrize("harm", ["cut", "other-format", "no-trace", "no-json"])
+@pytest.mark.parametrize(
+    "harm", ["cut", "other-format", "no-trace", "no-json", "deep", "other-events", "other-report"]
+)
 def test_a_damaged_counterexample_is_refused_in_words(harm: str) -> None:
     """Its file, or its trace, is not what was written: said with the way out, and no traceback."""
     found = explore("naive", "kill", events=1).broken[0]
@@ -321,9 +324,14 @@ def test_a_damaged_counterexample_is_refused_in_words(harm: str) -> None:
         next(counterexample.folder().glob("*.jsonl")).unlink()
     else:
         path.write_text(
-            {"cut": text[:40], "other-format": text.replace('"format": 1', '"format": 9'), "no-json": "[]"}[
-                harm
-            ]
+            {
+                "cut": text[:40],
+                "other-format": text.replace('"format": 1', '"format": 9'),
+                "no-json": "[]",
+                "deep": "[" * 100_000,
+                "other-events": text.replace('"events": 1', '"events": "x"'),
+                "other-report": json.dumps(json.loads(text) | {"report": 5}),
+            }[harm]
         )
 
     with pytest.raises(CrashLabError, match=f"{path}: .*; find it again with 'statelab crash explore'"):

@@ -297,6 +297,16 @@ def test_a_report_that_is_no_json_is_said(tmp_path: Path) -> None:
         recoveries.report({})
 
 
+def test_a_scenario_that_is_called_as_no_python_file_is_refused(tmp_path: Path) -> None:
+    """Its name says what to do, and no assertion of ours."""
+    path = code(tmp_path, _WORD).scenario.rename(tmp_path / "scenario.txt")
+
+    with pytest.raises(
+        CrashLabError, match=r"scenario.txt: .*no Python file; give it a name that ends in .py"
+    ):
+        Recoveries(Code(path), children=1)
+
+
 def test_leaving_ends_a_recovery_that_hangs(tmp_path: Path) -> None:
     """Whoever stops waiting leaves no process behind, however busy it is."""
     with Recoveries(code(tmp_path, _WORD), seconds=1000, children=1) as recoveries:

@@ -131,8 +131,19 @@ def load(name: str) -> Counterexample:
             f"{name}: no such counterexample; 'statelab crash replay' without an id lists them"
         )
     try:
-        return _read(json.loads(path.read_text("utf-8")), path.parent)
-    except (OSError, ValueError, TypeError, KeyError, IndexError, trace_file.TraceFileError) as error:
+        found = _read(json.loads(path.read_text("utf-8")), path.parent)
+        if found.id != name:  # its digest speaks of nearly all that it holds
+            raise ValueError("another counterexample")  # noqa: TRY301
+        return found  # noqa: TRY300
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        TypeError,
+        KeyError,
+        IndexError,
+        trace_file.TraceFileError,
+    ) as error:
         what = error if isinstance(error, trace_file.TraceFileError) else "is not what was written"
         raise CrashLabError(f"{path}: {what}; find it again with 'statelab crash explore'") from None
 
@@ -183,7 +194,7 @@ def _read(shown: dict[str, Any], place: Path) -> Counterexample:
         switches=Switches(**shown["switches"]),
         broken=tuple(shown["broken"]),
         promised=shown["promised"],
-        report=shown["report"],
+        report=dict(shown["report"]),
         trace=trace,
         state=state,
         scenario=Path(shown["scenario"]),

@@ -160,9 +160,10 @@ def broken(names: tuple[str, ...], facts: Facts, report: Report) -> tuple[str, .
     """Return the promises of `names` that were not kept, in this order. Raises: LookupError for a name that is none."""
     if not recovery_ends(facts, report):
         return ("recovery-ends",)
-    if "readable" not in names and _OF_WHAT_IS_READ.intersection(names):
-        names = ("readable", *names)
-    return tuple(name for name in names if not promise(name)(facts, report))
+    found = tuple(name for name in names if not promise(name)(facts, report))
+    if not found and _OF_WHAT_IS_READ.intersection(names) and not readable(facts, report):
+        return ("readable",)
+    return found
 
 
 def promise(name: str) -> Promise:

@@ -38,8 +38,8 @@ _SPARE_BYTES = 1 << 20
 def load(path: Path, name: str) -> ModuleType:
     """Return the module in the file at `path`, run now."""
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ImportError("no Python file; give it a name that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
