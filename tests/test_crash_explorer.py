@@ -458,6 +458,15 @@ def test_a_scenario_that_nothing_can_break_is_refused(
         explore(path, "kill")
 
 
+def test_work_that_leaves_its_writing_to_others_cannot_fail(tmp_path: Path) -> None:
+    """A disk that nobody asked for anything refused nothing: that is no all-clear."""
+    work = "import threading; go = threading.Event()\n    def late():\n        go.wait(); (folder / 'a').touch()\n"
+    work += "    threading.Thread(target=late, daemon=True).start(); acknowledge(1)"
+
+    with pytest.raises(CrashLabError, match=r"own.py: work changed nothing before it returned"):
+        explore(scenario(tmp_path, work), "fail")
+
+
 def test_a_scenario_called_as_a_store_answers_for_what_it_names(tmp_path: Path) -> None:
     """The table of who promises what speaks of the kit's own stores, and of no file of somebody's own."""
     path = scenario(tmp_path, '(folder / "a").write_text("x"); acknowledge(1)').rename(tmp_path / "lesson.py")

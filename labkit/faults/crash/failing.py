@@ -64,6 +64,12 @@ class Failures:
         if seen is None:
             raise CrashLabError(f"{code.scenario}: work gave no answer, {self._child.ended}; let it end")
         self._faults = list(faults(seen["log"]))
+        if not self._faults:
+            self._child.close()
+            raise CrashLabError(
+                f"{code.scenario}: work changed nothing before it returned, so nothing can fail; "
+                "let it wait for its threads and processes"
+            )
 
     def __enter__(self) -> Self:
         return self
