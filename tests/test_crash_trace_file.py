@@ -20,7 +20,7 @@ TRACE = Trace(
     steps=(
         Step(1, "create", node=5, path="new", mode=0o640),
         Step(2, "write", node=5, path="new", at=7, data='{"字": 1}\n'.encode(), thread=2),
-        Step(3, "write", node=5, path="new", at=2**40, data=b"\xfe"),
+        Step(3, "write", node=5, path="new", at=2**27, data=b"\xfe"),
         Step(4, "truncate", node=5, path="new", at=3),
         Step(5, "rename", node=5, path="new", to="a folder/old"),
         Step(6, "symlink", node=6, path="out", to="/anywhere/../else", mode=0o777),
@@ -122,6 +122,11 @@ DAMAGED = {
     "a truth for a number": (5, b'{"step": 1, "op": "sync", "node": true}\n', 'wrong field, "node"'),
     "a step without a file": (5, b'{"step": 1, "op": "sync"}\n', "a number that cannot be"),
     "a step before the file's begin": (5, b'{"step": 1, "op": "write", "node": 1, "at": -1}\n', "cannot be"),
+    "a hole of a terabyte": (
+        5,
+        b'{"step": 1, "op": "truncate", "node": 1, "at": 1099511627776}\n',
+        "more than 256 MiB",
+    ),
     "a step outside": (
         5,
         b'{"step": 1, "op": "unlink", "node": 1, "path": "/etc/passwd"}\n',

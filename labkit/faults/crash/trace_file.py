@@ -28,6 +28,10 @@ Header = dict[str, Any]
 """The first line, and the last."""
 
 
+_LONGEST = 256 << 20
+"""No file is longer: every state is built in memory, holes and all. The recorder gives such code up."""
+
+
 class TraceFileError(Exception):
     """A file is not a trace that this kit reads; says where, what, and what to do next."""
 
@@ -217,6 +221,8 @@ def _step(shown: dict[str, Any], due: int) -> Step:
     step = Step(due, op, data=data, **shown)  # type: ignore[arg-type]  # an Op: looked up above
     if (step.node < 0 and op != "acknowledge") or step.at < 0:
         raise _WrongError("a step with a number that cannot be")
+    if step.at + len(step.data) > _LONGEST:
+        raise _WrongError(f"a file of more than {_LONGEST >> 20} MiB")
     if not _is_below_root(step.path) or not (_is_below_root(step.to) or op == "symlink"):
         raise _WrongError("a step with a name outside the root")
     return step
