@@ -100,7 +100,9 @@ def test_a_failed_operation_is_said_in_words() -> None:
     assert done.returncode == 1
     name = next(line.split()[1] for line in done.stdout.splitlines() if line.startswith("✗"))
     told = crash("replay", name).stdout
-    assert re.search(r"^Nothing crashes\. Operation \d+ of those .* writes one byte and says so$", told, re.MULTILINE)
+    assert re.search(
+        r"^Nothing crashes\. Operation \d+ of those .* writes one byte and says so$", told, re.MULTILINE
+    )
     assert re.search(
         r"^That run acknowledged \d; one without the failure acknowledges 2$", told, re.MULTILINE
     )
