@@ -28,6 +28,7 @@ SETTINGS = {
     "listen_addresses": "",
     "max_connections": "50",
     "shared_buffers": "16MB",
+    "dynamic_shared_memory_type": "mmap",  # in its folder: one that is killed leaves nothing in /dev/shm
     "lc_messages": "C",
     "logging_collector": "off",
     "log_statement": "none",
