@@ -366,7 +366,8 @@ def test_a_refused_append_leaves_nothing_in_memory(tmp_path: Path, refused: dict
             )
             refusals += sum(isinstance(one, DurableLogError) for one in answers)
         del answers
-        assert refusals  # not in each turn: the writer may be quick enough to take all four
+        # All four of each turn; only a full queue may be emptied in between by a quick writer.
+        assert refusals == 80 if refused else refusals > 0
         assert futures() - before < 10
 
     with_log(tmp_path, work, limits=Limits(waiting=1), when_full="refuse")

@@ -186,9 +186,9 @@ def test_a_bound_keeps_the_queue_flat():
     seen = asyncio.run(homework.queue_depths(appends=3000))
     last, after = seen.waiting["3,000"], seen.after
 
-    assert last["unbounded"] > 2700  # how many are answered meanwhile is the machine's affair
-    assert 1000 <= last["refuses"] < 1300
-    assert 1000 <= last["waits"] < 2300
+    assert last["unbounded"] >= 2999  # the first may be written on the spot
+    assert last["refuses"] == 1000
+    assert 1000 <= last["waits"] <= 2000
     assert after.column("on-disk")[:2] == [3000, 3000]
     assert after["refuses"]["on-disk"] == 3000 - after["refuses"]["refused-calls"] < 3000
     assert after["refuses"]["held-blocks"] < after["unbounded"]["held-blocks"] / 2

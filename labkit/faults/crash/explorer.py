@@ -126,7 +126,7 @@ def explore(
         model: one of MODELS; "fail" lets operations fail instead of the machine.
         events: how many events the store is given.
         seed: decides which states are tried where there are too many for all.
-        limit: how many combinations are tried at most.
+        limit: how many distinct states are recovered from at most.
         switches: syncs and replacements that are taken out of the trace.
         imports: folders to import from before the kit's own.
         trace: a recording that is there already.
