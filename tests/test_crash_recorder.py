@@ -546,6 +546,16 @@ def test_a_scenario_without_work_is_refused(tmp_path, root):
     assert "has no function work(folder, events, acknowledge)" in said
 
 
+@pytest.mark.parametrize("code", ["0", "3", ""])
+def test_a_scenario_that_exits_is_no_whole_run(tmp_path, root, code):
+    """Half of the work, left with any exit code, gets no verdict of the whole."""
+    source = f"import sys\ndef work(folder, events, acknowledge):\n    acknowledge(1)\n    sys.exit({code})"
+
+    assert "program.py:4: ended by sys.exit" in refusal(
+        lambda: record_scenario(program(tmp_path, source), root)
+    )
+
+
 def test_an_acknowledgement_that_is_no_json_is_refused(tmp_path, root):
     """A trace is JSON: what cannot be written down ends the recording, and does not pass in silence."""
     source = "def work(folder, events, acknowledge):\n    acknowledge({1, 2})"

@@ -83,7 +83,9 @@ def main() -> None:
         _watch(order["root"], spool, said)
         work()
     except SystemExit as end:
-        if end.code not in (None, 0):
+        if "scenario" in order:  # what it did until then is no whole run
+            _leave(order, "ended by sys.exit before work had returned; let it return", end)
+        elif end.code not in (None, 0):
             _leave(order, f"ended with the exit code {end.code if isinstance(end.code, int) else 1}; {ALONE}")
     except NoWorkError:
         _leave(order, "has no function work(folder, events, acknowledge); write one (docs/crash-lab.md)")
